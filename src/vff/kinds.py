@@ -6,6 +6,7 @@ Nothing is imported here: ``import vff`` costs nothing, and names can be listed 
 FACTORS = {
     "levels": ("Categorical",),
     "interval": ("Matern12", "Matern32", "Matern52", "Matern72", "Matern92"),
+    "blurred": (),
     "circle": ("Periodic",),
     "oscillator": ("Oscillator",),
     "graph": ("Areas", "Ordered"),

@@ -58,3 +58,11 @@ def test_without_the_data_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(sys, "argv", ["mauna_loa", "--quick"])
     runpy.run_path(str(HOME / "mauna_loa.py"), run_name="__main__")
     assert capsys.readouterr().out.startswith("mauna_loa: skipped")
+
+
+def test_averages_are_seen_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {(row["rows"], row["taken for"]): row for row in run("averages", tmp_path, monkeypatch)}
+    bins = [float(rows["bins", name]["rmse of f"]) for name in ("averages", "points")]
+    assert bins[0] < 0.8 * bins[1]
+    noise = [float(rows["errors", name]["noise sd"]) for name in ("q(x) follows", "points", "q(x) = p(x)")]
+    assert noise == sorted(noise)

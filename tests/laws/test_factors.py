@@ -56,12 +56,14 @@ def raw(prior: Prior, matrix: np.ndarray) -> np.ndarray:
 def test_every_kind_has_a_maker() -> None:
     assert {kind.name for kind in KINDS} <= set(MAKERS)
     for kind in KINDS:
-        assert {type(case.leaf) for case in MAKERS[kind.name]()} == set(kind.leaves)
+        leaves = {type(case.leaf) for case in MAKERS[kind.name]()}
+        assert leaves == (set(kind.leaves) or leaves)  # some are written as leaves of another kind
 
 
 def test_a_kind_is_made_of_its_own_classes(case: Case) -> None:
-    (kind,) = (kind for kind in KINDS if type(case.leaf) in kind.leaves)
-    assert type(case.leaf.factor) is kind.factor
+    (kind,) = (kind for kind in KINDS if type(case.leaf.factor) is kind.factor)
+    assert type(case.leaf) in (kind.leaves or KINDS.leaves.values())
+    assert case.basis.scattered == case.leaf.factor.scattered
     assert type(case.prior()) is kind.prior
     assert type(case.domain) is kind.domain
     assert type(case.basis) is kind.basis
@@ -144,11 +146,12 @@ def test_prior_variances_are_those_of_the_kernel(case: Case) -> None:
     factor, prior = case.leaf.factor, case.prior()
     for x in (*case.inside, *case.outside):
         at = np.array([x])
-        close(prior.prior_variance(at) + np.zeros(1), prior.correlation(at, at)[0])
+        if not factor.scattered:  # else the same row has another input when it comes again
+            close(prior.prior_variance(at) + np.zeros(1), prior.correlation(at, at)[0])
     if factor.constant_variance:
         assert prior.prior_variance(case.inside) == 1.0
         return
-    t = case.domain.to_unit(case.inside)
+    t, factor = case.domain.to_unit(case.inside), factor.on(case.basis)
     close(case.basis.double.evaluate(t) @ factor.variance_letters(case.basis), factor.variance_functions(t))
     weights, slopes = factor.variance_weights(case.values), factor.variance_slopes(case.values)
     for own in factor.parameters:
@@ -252,7 +255,8 @@ def test_white_variables_have_the_priors_covariance(case: Case, default: bool) -
     C = np.linalg.inv(raw(prior, prior.K.to_dense()))
     close(phi @ B @ B.T @ phi.T, phi @ C @ phi.T, 1e-8)
     close(explained, np.diagonal(phi @ C @ phi.T), 1e-8)
-    close(explained, prior.carried(case.inside), 1e-8)
+    if not factor.scattered:  # else squares are averaged
+        close(explained, prior.carried(case.inside), 1e-8)
 
 
 @pytest.mark.parametrize("default", [False, True])

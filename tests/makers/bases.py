@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from tests.makers import factors
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
+from vff.factors.blurred.basis import BlurredBasis, BlurredInterval
+from vff.factors.blurred.nodes import Breadth, BreadthBasis
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.line.basis import Line, LineBasis
 from vff.factors.missing.basis import MissingBasis, MissingDomain
@@ -24,6 +27,15 @@ class Case:
     """Of the same family, on the same axis."""
     later: tuple[Any, ...] = ()
     """Values of a discrete domain that the basis does not know yet."""
+
+    around: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    """Of rows with uncertain inputs: one row to inputs that are known, and their probabilities."""
+
+    def square(self, one: Any) -> np.ndarray:
+        """phi phi' of one row in units of the domain, by the definition, (P, P)."""
+        at, weights = (np.array([one]), np.ones(1)) if self.around is None else self.around(one)
+        phi = self.basis.evaluate(at)
+        return phi.T @ (weights[:, None] * phi)
 
     def draw(self, n: int, seed: int = 0) -> np.ndarray:
         """Inputs in the column's own units."""
@@ -66,11 +78,35 @@ def _with_missing() -> Iterator[Case]:
         yield Case(MissingBasis(case.basis), MissingDomain(case.domain), others, case.later)
 
 
+def _averages() -> Iterator[Case]:
+    top = {"width": 2.0, "std": 0.3}
+    nodes, weights = hermegauss(60)
+
+    def around(one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([one[0] + one[1] * nodes, 0.0 * nodes], axis=1), weights / weights.sum()
+
+    for kind, largest in top.items():
+        domain = BlurredInterval(-2.0, 5.5, largest, kind)
+        others = tuple(BlurredBasis(M, q, kind, largest / 3.75) for M, q in ((7, 1), (3, 4), (1, 0)))
+        for M, q in ((1, 0), (5, 3)):
+            own = BlurredBasis(M, q, kind, largest / 3.75)
+            yield Case(own, domain, others, around=around if kind == "std" else None)
+    domain = BlurredInterval(-2.0, 5.5, 0.0, "width")
+    yield Case(BlurredBasis(3, 2, "width", 0.0), domain, (BlurredBasis(2, 4, "width", 0.0),))
+
+
+def _breadths() -> Iterator[Case]:
+    yield Case(BreadthBasis(5, 0.7), Breadth(2.0, 1.4), (BreadthBasis(3, 0.7), BreadthBasis(8, 0.7)))
+    yield Case(BreadthBasis(1, 0.0), Breadth(2.0, 0.0))
+
+
 MAKERS: dict[type[Basis], Callable[[], Iterator[Case]]] = {
     ColumnBasis: _columns,
     LevelBasis: _levels,
     SphereBasis: _globes,
     MissingBasis: _with_missing,
+    BlurredBasis: _averages,
+    BreadthBasis: _breadths,
 }
 
 

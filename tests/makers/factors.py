@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import Legendre, polynomial
+from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 
 from vff.basis import Basis, Codes, ColumnBasis, Domain, Interval, LevelBasis
 from vff.factors import KINDS, Leaf, Prior, Values
+from vff.factors.blurred.basis import BlurredBasis, BlurredInterval
 from vff.factors.circle.basis import Circle, CircleBasis
 from vff.factors.interval.matern import covariance_coefficients
 from vff.factors.line.basis import Line, LineBasis
@@ -60,7 +62,7 @@ class Case:
 
     def on(self, name: str) -> Leaf:
         """The leaf over columns called so."""
-        fields = self.leaf.column_fields
+        fields = self.leaf.named_columns
         names = [name, *(f"{name}_{field}" for field in fields[1:])]
         return replace(self.leaf, **dict(zip(fields, names, strict=True)))
 
@@ -205,6 +207,67 @@ def _on_interval() -> list[Case]:
                 smooth=p > 0,
             )
         )
+    return made
+
+
+# --- averages of Matérns ---------------------------------------------------------------------------------------------
+
+
+def _plain(prior: Prior) -> Prior:
+    """The same function, of which rows see points."""
+    ends, own = prior.domain.ends, (prior.basis.detail, prior.factor.edges(prior.basis))
+    assert ends is not None
+    leaf = {0: Matern12, 1: Matern32, 2: Matern52, 3: Matern72, 4: Matern92}[prior.prior.p]
+    return leaf("x").factor.prior(Interval(*ends), ColumnBasis(*own), prior.values)
+
+
+def averaged(kind: str, x: np.ndarray, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of which a row (middle, width or std) is an average, in pieces up to the ends of a domain."""
+    middle, h = x
+    if not h:
+        return np.array([middle]), np.ones(1)
+    if kind == "std":
+        z, w = hermegauss(24)
+        return middle + h * z, w / w.sum()
+    low, high = middle - 0.5 * h, middle + 0.5 * h
+    edges = [low, *(end for end in ends if low < end < high), high]
+    z, w = leggauss(24)
+    pieces = [(one + (other - one) * (z + 1) / 2, w * (other - one) / (2 * h)) for one, other in pairwise(edges)]
+    points, weights = zip(*pieces, strict=True)
+    return np.concatenate(points), np.concatenate(weights)
+
+
+def _averages() -> list[Case]:
+    made, tops = [], {"width": 2.0, "std": 0.2}
+    for leaf, lengthscale, q, kind in (
+        (Matern12, 2.0, 2, "width"),
+        (Matern32, 4.0, 3, "width"),
+        (Matern72, 9.0, 5, "width"),
+        (Matern32, 4.0, 3, "std"),
+        (Matern52, 6.0, 4, "std"),
+    ):
+        own, p, top = leaf("x", variance=2.0, lengthscale=lengthscale, **{kind: "h"}), leaf.order, tops[kind]
+        domain = BlurredInterval(-3.0, 7.0, top, kind)
+
+        def gram(prior: Prior, values: Values, p: int = p) -> np.ndarray:
+            return _interval_gram(_matern(p))(_plain(prior), values)
+
+        def with_kernel(prior: Prior, x: np.ndarray, p: int = p, kind: str = kind) -> np.ndarray:
+            points, weights = averaged(kind, x, (-3.0, 7.0))
+            plain, inner = _plain(prior), _interval_with_kernel(_matern(p))
+            return np.sum([w * inner(plain, at) for at, w in zip(points, weights, strict=True)], axis=0)
+
+        def column(rng: np.random.Generator, n: int, top: float = top) -> np.ndarray:
+            return np.stack([rng.uniform(-2.0, 6.0, n), rng.uniform(0.0, top, n)], axis=1)
+
+        widest = top if kind == "width" else 0.5 * top  # at five standard deviations from an edge, 1e-7 is not seen
+        inside = np.array([[-2.0, widest], [-1.2, 0.0], [2.0, 0.3 * top], [6.0, widest], [4.1, 0.5 * top]])
+        beyond = np.array([[-9.0, 0.0], [7.1, 0.0]])
+        if kind == "width":
+            beyond = np.concatenate([beyond, [[6.9, 1.0], [8.0, 1.5], [0.0, 14.0]]])
+        name = f"{leaf.__name__} with a {kind} and {q} edge functions"
+        functions = own, domain, BlurredBasis(5, q, kind, top / 5.0), inside, beyond
+        made.append(Case(name, *functions, gram, with_kernel, column, smooth=False))
     return made
 
 
@@ -538,6 +601,7 @@ def _on_line() -> list[Case]:
 MAKERS: dict[str, Callable[[], list[Case]]] = {
     "interval": _on_interval,
     "levels": _of_levels,
+    "blurred": _averages,
     "circle": _on_circle,
     "oscillator": _oscillating,
     "graph": _on_graph,

@@ -310,8 +310,7 @@ class SumOfProducts(AbstractCovariance):
             for column in term:
                 own = {parameter.name: next(rest) for parameter in column.factor.parameters}
                 if not column.factor.constant_variance:
-                    functions = column.factor.variance_functions(T[:, column.index])
-                    variance = variance * (functions @ column.factor.variance_weights(own))
+                    variance = variance * column.factor.variance_at(T[:, column.index], own)
             total = total + variance
         return total
 

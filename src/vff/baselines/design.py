@@ -117,6 +117,11 @@ class Design:
         if kernel is None:
             kernel = _sum([Matern32(table.names[index] if table.names else index) for index in everything])
         terms, first = normal_form(kernel), dict[tuple[Any, ...], tuple[Leaf, Factor]]()
+        for leaf in (leaf for term in terms for leaf in term.factors if leaf.factor.scattered):
+            raise ValueError(
+                f"the kernel has {shown(leaf)}, whose inputs are uncertain, and baselines know Gaussian processes of "
+                "rows alone; leave the std out, or use GPRegressor"
+            )
 
         def read(leaf: Leaf, factor: Factor) -> list[tuple[Any, ...]]:
             """A key for every column; those that are read together are told apart from all others."""

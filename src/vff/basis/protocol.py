@@ -38,6 +38,9 @@ class Domain(ABC):
     discrete: ClassVar[bool] = False
     """Whether inputs are codes of known values. One that was never seen is like nothing known, not even another one."""
 
+    held: ClassVar[float | None] = None
+    """Where a column that is not drawn over is held; None for the middle of its data."""
+
     compass: ClassVar[str | None] = None
     """Of degrees on a globe, the letters for what lies below zero and above it, "SN" or "WE"; they are drawn so."""
 
@@ -207,6 +210,8 @@ class Basis(ABC):
 
     family: ClassVar[str]
     """Bases of one family on the same axis have a joint basis."""
+    scattered: bool = False
+    """Whether a row stands for many inputs, so that double letters are averages of products of two features."""
 
     @property
     @abstractmethod
@@ -292,6 +297,10 @@ class Basis(ABC):
 
     def resized(self, detail: int) -> Self:
         """The same family with another detail; itself where there is nothing to choose."""
+        return self
+
+    def within(self, domain: Domain) -> "Basis":
+        """The same where it is to stand; itself unless it depends on that."""
         return self
 
     def extended(self, values: Sequence[Any]) -> tuple["Basis", Change]:

@@ -289,8 +289,9 @@ def _levels(speaker: Leaf, table: Table, index: int, *, admits: bool) -> tuple[A
 
 def _bound(index: int, leaf: Leaf, speaker: Leaf, table: Table, *, admits: bool) -> BoundColumn:
     """A column as a leaf reads it; options speak of several that are read together by its name."""
-    alone = {leaf.column, index, *([table.names[index]] if table.names else [])}
-    aliases = alone if len(leaf.columns) == 1 else {leaf.name}
+    own = next(column for column in leaf.columns if table.index(column) == index)
+    alone = {own, index, *([table.names[index]] if table.names else [])}
+    aliases = alone if leaf.one_by_one else {leaf.name}
     levels = _levels(speaker, table, index, admits=admits) if leaf.reads == "levels" else None
     order = None if levels is None else levels if speaker.in_order else table.order(index)
     # among levels that nobody has named, missing is one

@@ -75,8 +75,8 @@ class EffectsMixin(ProcessMixin):
         together = [place for place in self.statistics_.binding.places if not isinstance(place, int)]
         if any(columns[along[0]].index == columns[c].index for place in together for c in place):
             raise ValueError(
-                f"column {shown(column)} is read together with another, as on a globe, along which a slope means "
-                "little; ask for predictions nearby, and take their difference"
+                f"column {shown(column)} is read together with another, as on a globe or where rows are averages, and "
+                "a slope along it means little; ask for predictions nearby, and take their difference"
             )
         if columns[along[0]].levels is not None:
             raise ValueError(f"column {shown(column)} is categorical and has no slope; name a column of numbers")

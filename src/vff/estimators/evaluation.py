@@ -15,7 +15,7 @@ from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, ope
 from vff.data.checks import check_weights
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
-from vff.estimators.named import extra_of, recognised, refuse_negative
+from vff.estimators.named import extra_of, recognised, refuse_negative, refuse_without_widths
 
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""
@@ -145,6 +145,7 @@ def _readable(
     names, extra = [str(name) for name in fitted], model.likelihood_.column
     beside = () if extra is None else (extra if isinstance(extra, str) else names[extra],)
     needed = list(dict.fromkeys([*(names[index] for index in indices), *beside]))
+    refuse_without_widths(model, source.names)
     check_columns(names, source.names, needed)
     levels = {names[index]: values for index, values in known}
     texts = [name for name, values in levels.items() if any(isinstance(value, str) for value in values or ())]

@@ -1,6 +1,6 @@
 """Columns that go by their names: those of a model, those of a fit in another table, and the likelihood's own."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,28 @@ def recognised(model: Any, table: Table, modelled: Iterable[int], likelihood_col
     if names is None or table.names is None:
         validate_data(model, table.data, reset=False, skip_check_array=True)
         return table
+    refuse_without_widths(model, table.names)
     own = (
         ()
         if likelihood_column is None
         else (likelihood_column if isinstance(likelihood_column, str) else names[likelihood_column],)
     )
     return table.arranged(list(names), {*(names[index] for index in modelled), *own})
+
+
+def refuse_without_widths(model: Any, known: Collection[str]) -> None:
+    """The sentence about columns that say what of a function a row sees, where a table has none."""
+    statistics = getattr(model, "statistics_", None)
+    if statistics is None:
+        return
+    both = zip(statistics.binding.columns, statistics.moments.request.columns, strict=True)
+    for name in (str(model.feature_names_in_[own.index]) for own, read in both if read.domain.held is not None):
+        if name not in known:
+            raise ValueError(
+                f"X has no column {shown(name)}, which says what every row sees of the function, a width or a std; "
+                f"give it the column: X.assign({name if name.isidentifier() else 'width'}=0.0) asks for the function "
+                "itself"
+            )
 
 
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:

@@ -43,7 +43,9 @@ def resolve_domain(place: Place, summary: TableSummary, options: Options, growin
     _refuse_nothing_but_missing(binding, (first, *more), summary, factor, given)
     if more:
         every = tuple(summary.summaries[c] for c in (first, *more))
-        return factor.settled_together(every, bases, growing=growing), False
+        others = [_given_by_name(c, binding, options, everybody) for c in more]
+        domain = factor.settled_together(every, bases, growing=growing, given=(given, *others))
+        return domain, domain.ends is not None and given is None
     domain = factor.spanning(*given) if given else factor.settled(found, bases, growing=growing)
     if domain.ends is not None and not found.constant:
         check_resolution(domain.ends, column.label)
@@ -61,6 +63,14 @@ def _refuse_nothing_but_missing(
                 f"column {binding.columns[c].label} of X was expected to hold numbers, and is missing in all "
                 f"{found.n:,} rows; leave it out, or give its domain"
             )
+
+
+def _given_by_name(c: int, binding: Binding, options: Options, everybody: frozenset) -> tuple[float, float] | None:
+    """The domain of a column that is read with another: what is said of all columns is not meant for it."""
+    column = binding.columns[c]
+    if not isinstance(options.domain, dict) or not any(key in column.aliases for key in options.domain):
+        return None
+    return check_domain(for_column(options.domain, "domain", column.aliases, everybody), column.label)
 
 
 def _refuse_what_says_nothing(
@@ -165,7 +175,7 @@ def resolve_term(
         if profile is not None:
             found[0], detail = choose_harmonics(profile, factor, ColumnRequest(domains[c], least[0]), usual, most)
     requests = tuple(
-        ColumnRequest(domains[c], basis if basis.detail is None else basis.resized(M or 1))
+        ColumnRequest(domains[c], (basis if basis.detail is None else basis.resized(M or 1)).within(domains[c]))
         for c, basis, M in zip(term.columns, least, found, strict=True)
     )
     return TermRequest(term.columns, requests), requested, detail

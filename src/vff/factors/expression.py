@@ -115,7 +115,7 @@ class Leaf(_Expression):
     variance: float | None = None
 
     def __post_init__(self) -> None:
-        for field, column in zip(self.column_fields, self.columns, strict=True):
+        for field, column in zip(self.named_columns, self.columns, strict=True):
             if isinstance(column, bool) or not isinstance(column, str | Integral):
                 raise TypeError(
                     f"{type(self).__name__}: {field} must be a name or an index, got {shown(column)}; "
@@ -144,9 +144,19 @@ class Leaf(_Expression):
         """What it is without columns and values."""
 
     @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The fields that name columns that this one reads: ``column_fields``, and choices where they name some."""
+        return self.column_fields
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns that it reads."""
-        return tuple(getattr(self, field) for field in self.column_fields)
+        return tuple(getattr(self, field) for field in self.named_columns)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether options speak of each of its columns by its own name; else of all by the name of the leaf."""
+        return len(self.named_columns) == 1
 
     @property
     def name(self) -> str:
@@ -229,7 +239,8 @@ class Leaf(_Expression):
 
         Not ``whole``, long choices are only described.
         """
-        columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in self.columns]
+        named = [getattr(self, field) for field in self.column_fields]
+        columns = [str.__repr__(one) if isinstance(one, str) else str(int(one)) for one in named]
         usual = {field.name: field.default for field in fields(self) if field.name in self.choices}
         written = {
             name: self._choice_text(name, value, whole=whole) if name in self.choices else number_text(value, number)

@@ -92,13 +92,11 @@ class Prior(ABC, Generic[D, B]):
 
     def prior_variance(self, x: np.ndarray) -> np.ndarray | float:
         """k(x, x) at any rows, (N,); one number where it is the same everywhere."""
-        if self.factor.constant_variance:
-            return 1.0
-        return self.variance_functions(x) @ self.factor.variance_weights(self.values)
+        return self.factor.variance_at(self.domain.to_unit(x), self.values)
 
     def variance_functions(self, x: np.ndarray) -> np.ndarray:
         """The functions of which k(x, x) is made where it varies, at any rows, (N, J)."""
-        return self.factor.variance_functions(self.domain.to_unit(x))
+        return self.factor.on(self.basis).variance_functions(self.domain.to_unit(x))
 
     def slope_variance(self, x: np.ndarray) -> np.ndarray | float:
         """Prior variance of the derivative, in the column's own units, at any rows; one number if the same at all."""
@@ -146,6 +144,15 @@ class Factor(ABC, Generic[D, B]):
     def check(self) -> None:  # most have nothing to check
         """ValueError unless its fields make sense, wherever they came from."""
 
+    def on(self, basis: B) -> "Factor":
+        """The same where the functions that k(x, x) is made of depend on the basis: with what they need of it."""
+        return self
+
+    @property
+    def scattered(self) -> bool:
+        """Whether a row stands for many inputs: its double letters are averages of products of two features."""
+        return False
+
     @property
     def numbers(self) -> "Factor":
         """That of inputs that are there: itself, unless missing ones have an effect beside it."""
@@ -186,8 +193,15 @@ class Factor(ABC, Generic[D, B]):
         """The domain of a column that none was given for; ``bases`` are those of all factors over it."""
         return self.spanning(found.low, found.high)
 
-    def settled_together(self, found: Sequence[ColumnRange], bases: Sequence[B], *, growing: bool) -> D:
-        """The same of a factor over several columns, of each of which something is known."""
+    def settled_together(
+        self,
+        found: Sequence[ColumnRange],
+        bases: Sequence[B],
+        *,
+        growing: bool,
+        given: Sequence[tuple[float, float] | None] = (),
+    ) -> D:
+        """The same of a factor over several columns, of each of which something is known, or was ``given``."""
         raise TypeError(f"{self.title} is over one column")
 
     def largest(self, bases: Sequence[B]) -> int:
@@ -236,6 +250,10 @@ class Factor(ABC, Generic[D, B]):
     def variance_slopes(self, values: Values) -> Mapping[str, np.ndarray]:
         """dg / d log value, (J,) by hyperparameter; one that does not move g may be left out."""
         return {}
+
+    def variance_at(self, t: np.ndarray, values: Values) -> np.ndarray | float:
+        """k(x, x) at rows in units of the domain, without features."""
+        return 1.0 if self.constant_variance else self.variance_functions(t) @ self.variance_weights(values)
 
     def ladder(self, detail: int) -> Sequence[StartingPoint]:
         """Values to begin learning from; ``detail`` is the highest at which the targets have something to say."""
@@ -304,7 +322,7 @@ class WhiteFactor(ABC, Generic[B]):
         if self.factor.constant_variance:
             return np.ones(1)
         names = (own.name for own in self.factor.parameters)
-        return self.factor.variance_weights(dict(zip(names, values, strict=True)))
+        return self.factor.on(self.basis).variance_weights(dict(zip(names, values, strict=True)))
 
     @abstractmethod
     def at(self, values: tuple[Any, ...]) -> Any:

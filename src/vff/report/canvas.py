@@ -113,6 +113,13 @@ def column_kind(model: ProcessMixin, number: int) -> str:
     return column.kind if column.levels is None else "levels"
 
 
+def held_columns(model: Any) -> dict[int, float]:
+    """Columns over which nothing is drawn, and where they are held: how wide rows are, at nothing."""
+    statistics = getattr(model, "statistics_", None)
+    columns = () if statistics is None else statistics.moments.request.columns
+    return {c: held for c, column in enumerate(columns) if (held := column.domain.held) is not None}
+
+
 def drawn_kind(model: Any, number: int) -> str:
     """The same of what is drawn of it: of a season, the time since its beginning and no date."""
     kind, rows = column_kind(model, number), getattr(model, "statistics_", None)

@@ -60,7 +60,10 @@ def fit(
     ax = canvas.new_axes() if ax is None else ax
     grid = _grid(model, None if rows is None else rows[0])
     # a column may be read in several ways, as a trend and as a season
-    found = curves(model, np.repeat(grid[:, None], len(model.column_indices_), axis=1), level)
+    x = np.repeat(grid[:, None], len(model.column_indices_), axis=1)
+    for c, value in canvas.held_columns(model).items():
+        x[:, c] = value
+    found = curves(model, x, level)
     _draw(ax, canvas.on_axis(kind, grid), found, f"{100 * level:g} % interval", same=model.likelihood_.normal)
     outer = "" if np.isnan(found["y_lower"]).all() else "y_"
     low, high = float(found[f"{outer}lower"].min()), float(found[f"{outer}upper"].max())
@@ -90,7 +93,9 @@ def _draw(ax: Axes, grid: np.ndarray, found: canvas.Data, label: str, *, same: b
 
 def _kind(model: ProcessMixin) -> str:
     """What the only column holds; a sentence when there are several, or when it has no order to draw along."""
-    count, kinds = len(set(model.column_indices_)), [canvas.column_kind(model, c) for c in _every(model)]
+    columns = [c for c in range(len(model.column_indices_)) if c not in canvas.held_columns(model)]
+    count = len({model.column_indices_[c] for c in columns})
+    kinds = [canvas.column_kind(model, c) for c in columns]
     if count > 1 or "levels" in kinds:
         found = f"{count} columns" if count > 1 else "a categorical column"
         raise ValueError(
@@ -99,10 +104,6 @@ def _kind(model: ProcessMixin) -> str:
             "numbers"
         )
     return kinds[0]
-
-
-def _every(model: ProcessMixin) -> range:
-    return range(len(model.column_indices_))
 
 
 def _rows(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:

@@ -129,6 +129,9 @@ def supported(model: AdditiveModel, number: int, pure: bool) -> bool:
 def _middle(model: AdditiveModel, c: int) -> float:
     """A valid value of a column: the first level, False, or the middle of its range."""
     kind, span = canvas.drawn_kind(model, c), model.statistics_.ranges[c]
+    held = model.statistics_.moments.request.columns[c].domain.held
+    if held is not None:
+        return held
     if kind == "levels":
         return 0.0
     return span.low if kind == "boolean" else 0.5 * (span.low + span.high)

@@ -140,7 +140,7 @@ class FewerHarmonics(Change):
         extra = self._extra()
         harmonics = values[slices[()]]
         crosses = [values[slices[j + 1,]] for j in range(q)]  # sums of R_j times harmonics up to the larger M
-        products = [_wave_product(harmonics, extra[j], self.M) for j in range(q)]
+        products = [wave_product(harmonics, extra[j], self.M) for j in range(q)]
         letters = [trim(harmonics, 2 * self.M, 2 * self.m)]
         letters += [trim(crosses[j] + products[j], self.M, self.m) for j in range(q)]
         for i, j in combinations_with_replacement(range(q), 2):
@@ -155,7 +155,7 @@ def _double_map(change: FewerHarmonics) -> np.ndarray:
     return np.stack([change.double(letter) for letter in np.eye(double_letters(change.M, change.q).size)], axis=1)
 
 
-def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
+def wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
     """Sums of w f cos(k theta) and w f sin(k theta), k <= K, for f a trigonometric sum, from moments up to degree 2K.
 
     With mu_k = sum w exp(i k theta) and f = Re sum_m a_m exp(i m theta): 1/2 sum_m (a_m mu_(k+m) + conj(a_m) mu_(k-m)).

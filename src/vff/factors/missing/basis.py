@@ -193,6 +193,10 @@ class MissingBasis(Basis):
         return self.base.size + 1
 
     @property
+    def scattered(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.base.scattered
+
+    @property
     def detail(self) -> int | None:
         return self.base.detail
 

@@ -121,6 +121,20 @@ class MissingFactor(Factor[MissingDomain, MissingBasis]):
         few = np.zeros((1, *t.shape[1:]))
         return with_indicator(t, self.base.variance_functions(few).shape[1], self.base.variance_functions)
 
+    def variance_at(self, t: np.ndarray, values: Values) -> np.ndarray | float:
+        if self.base.constant_variance:
+            return 1.0
+        gone, variance = are_missing(t), np.ones(len(t))
+        variance[~gone] = self.base.variance_at(t[~gone], values)
+        return variance
+
+    def on(self, basis: MissingBasis) -> "MissingFactor":
+        return MissingFactor(self.base.on(basis.base))
+
+    @property
+    def scattered(self) -> bool:
+        return self.base.scattered
+
     def variance_letters(self, basis: MissingBasis) -> np.ndarray:
         own = self.base.variance_letters(basis.base)
         letters = np.zeros((own.shape[0] + 1, own.shape[1] + 1))

@@ -73,7 +73,14 @@ class SphereFactor(Factor[Globe, SphereBasis]):
     def spanning(self, low: Any, high: Any) -> Globe:
         return Globe()
 
-    def settled_together(self, found: Sequence[ColumnRange], bases: Sequence[SphereBasis], *, growing: bool) -> Globe:
+    def settled_together(
+        self,
+        found: Sequence[ColumnRange],
+        bases: Sequence[SphereBasis],
+        *,
+        growing: bool,
+        given: Sequence[tuple[float, float] | None] = (),
+    ) -> Globe:
         return Globe()
 
     def coarse(self, basis: SphereBasis, distinct: int) -> SphereBasis:

@@ -239,7 +239,7 @@ class SumModel:
         for term, columns, letters in zip(self.terms, self.columns, self.moments.grams, strict=True):
             sums = None if term.constant_variance else term.variance_sums(columns, letters)
             if sums is not None and self.tails:  # then there is one factor
-                functions = term.factors[0].variance_functions
+                functions = term.factors[0].on(columns[0].basis).variance_functions
                 sums = sums + sum(tail.w @ functions(tail.side * (1.0 + tail.r)) for tail in self.tails)
             found.append(sums)
         return tuple(found)
@@ -247,8 +247,8 @@ class SumModel:
     def prior_traces(self, setting: Hyperparameters) -> list[float]:
         """sum w k(x, x) over all rows, by term."""
         return [
-            values["variance"] * self.weight if sums is None else term.variance_total(sums, values)
-            for term, sums, values in zip(self.terms, self.varying, setting.terms, strict=True)
+            values["variance"] * self.weight if sums is None else term.variance_total(columns, sums, values)
+            for term, columns, sums, values in zip(self.terms, self.columns, self.varying, setting.terms, strict=True)
         ]
 
     def prior_trace(self, setting: Hyperparameters) -> float:
@@ -260,7 +260,7 @@ class SumModel:
         sums = self.varying[s]
         if sums is None:
             return {"variance": values["variance"] * self.weight}
-        return self.terms[s].variance_total_slopes(sums, values)
+        return self.terms[s].variance_total_slopes(self.columns[s], sums, values)
 
     def at(self, theta: np.ndarray) -> LinearGaussian:
         form = self.solver.at(self, self.unpack(theta))

@@ -82,6 +82,8 @@ class IterativeSolver(Solver):
     def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
         if all(len(term.factors) == 1 for term in request.terms):
             return None  # terms of one column alone have nothing to gain
+        if any(basis.scattered for term in request.terms for basis in term.bases):
+            return None  # probes square averages, and here squares are averaged
         return LARGEST_DIRECT * float(request.size) ** 2
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> IterativeLinearGaussian:

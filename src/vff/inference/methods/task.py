@@ -192,6 +192,16 @@ class FitTask:
         return Units.of(self.target, tuple(plan.term for plan in self.plans), request)
 
 
+def refuse_scattered(task: FitTask, what: str) -> None:
+    """ValueError where inputs are uncertain: a row is no one function of the coefficients then."""
+    for plan, term in zip(task.plans, task.terms, strict=True):
+        if any(factor.scattered for factor in term.factors):
+            raise ValueError(
+                f"{what} takes rows with known inputs, and term {plan.name} has uncertain ones, by its std; use "
+                "inference='variational' with covariance='full', or leave the std out"
+            )
+
+
 class Method(ABC):
     """A way from rows to a posterior."""
 

@@ -117,22 +117,27 @@ class Term:
             letters = along(letters, d, partial(variance_functions, factor, own.basis))
         return letters
 
-    def variance_weights(self, values: Values) -> np.ndarray:
+    def _weights(self, columns: Sequence[ColumnRequest], values: Values) -> list[np.ndarray]:
+        """Of the functions of which k(x, x) is made, by factor."""
+        both = enumerate(zip(self.factors, columns, strict=True))
+        return [_variance_weights(factor.on(own.basis), self.values_of(d, values)) for d, (factor, own) in both]
+
+    def variance_weights(self, columns: Sequence[ColumnRequest], values: Values) -> np.ndarray:
         """Of products of the functions of which k(x, x) is made, an axis per factor."""
-        parts = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
-        return values["variance"] * reduce(np.multiply.outer, parts)
+        return values["variance"] * reduce(np.multiply.outer, self._weights(columns, values))
 
-    def variance_total(self, sums: np.ndarray, values: Values) -> float:
+    def variance_total(self, columns: Sequence[ColumnRequest], sums: np.ndarray, values: Values) -> float:
         """sum w k(x, x) from ``variance_sums``."""
-        weights = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
-        return values["variance"] * _contracted(sums, weights)
+        return values["variance"] * _contracted(sums, self._weights(columns, values))
 
-    def variance_total_slopes(self, sums: np.ndarray, values: Values) -> dict[str, float]:
+    def variance_total_slopes(
+        self, columns: Sequence[ColumnRequest], sums: np.ndarray, values: Values
+    ) -> dict[str, float]:
         """Its derivatives in the logarithm of every hyperparameter."""
-        weights = [_variance_weights(factor, self.values_of(d, values)) for d, factor in enumerate(self.factors)]
+        weights = self._weights(columns, values)
         slopes = {"variance": values["variance"] * _contracted(sums, weights)}
         for name, d, own in self.parameters:
-            factor = self.factors[d]
+            factor = self.factors[d].on(columns[d].basis)
             moved = {} if factor.constant_variance else factor.variance_slopes(self.values_of(d, values))
             if own.name in moved:
                 changed = [*weights[:d], moved[own.name], *weights[d + 1 :]]

@@ -9,6 +9,7 @@ import numpy as np
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of
 from vff.inference.posterior.direct import square_root
 from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
+from vff.inference.posterior.scatter import MeanScatter
 from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.linear_gaussian import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
@@ -91,6 +92,8 @@ class Posterior:
                 mean[some] += self.intercept.mean
                 if variances:
                     variance[some] += self.intercept.variance * self._follows(x[some], rows) ** 2
+            if variances:
+                variance[some] += self._scatter.at(len(x[some]), rows)
         return mean, variance
 
     def _means(self, x: np.ndarray, rows: Rows) -> np.ndarray:
@@ -101,6 +104,10 @@ class Posterior:
 
     def _by_term(self, v: np.ndarray) -> list[tuple[TermProcess, np.ndarray]]:
         return [(term, v[place]) for term, place in zip(self.terms, self.request.slices, strict=True)]
+
+    @cached_property
+    def _scatter(self) -> MeanScatter:
+        return MeanScatter(self.terms, [m for _, m in self._by_term(self.mean)])
 
     @cached_property
     def _mean_functions(self) -> list[LetterFunction]:
@@ -145,7 +152,7 @@ class Posterior:
         if self.intercept is not None:
             mean += self.intercept.mean
             variance += self.intercept.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
-        return mean, variance
+        return mean, variance + self._scatter.at(mean.size, rows)
 
     def _follows(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """1 - phi'u: how far f rises at every row when the constant rises by one."""
@@ -168,6 +175,8 @@ class Posterior:
                 mean + self.intercept.mean,
                 covariance + self.intercept.variance * np.outer(follows, follows),
             )
+        if self._scatter.own:  # inputs of different rows are independent: only the variances know of them
+            np.fill_diagonal(covariance, self.marginals(x)[1])
         return mean, covariance
 
     def slope(self, x: np.ndarray, *along: int) -> tuple[np.ndarray, np.ndarray]:
@@ -290,6 +299,18 @@ class Posterior:
         values += np.sqrt(rest)[:, None] * rng.standard_normal(values.shape)
         return values[codes]
 
+    def _beside_draws(self, x: np.ndarray) -> np.ndarray:
+        """Variance of f at uncertain inputs that draws of its averages there do not have, (N,)."""
+        rest = self.marginals(x)[1]
+        for rows in stretches(len(x), self.request.size):
+            features = [term.written(x[rows]) for term in self.terms]
+            prior = [phi.product @ term.prior_covariance() for phi, term in zip(features, self.terms, strict=True)]
+            drawn = sum(np.einsum("np,np->n", own, phi.product) for own, phi in zip(prior, features, strict=True))
+            rest[rows] -= drawn - self.covariance.quad(features)
+        if self.intercept is not None:
+            rest -= self.intercept.variance * self._follows(x, self.rows(x)) ** 2
+        return np.maximum(rest, 0.0)  # a variance; only rounding can carry it below zero
+
     def draws(self, x: np.ndarray, n_samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Joint draws of the part of f that is drawn, (N, n_samples), and the variance of the rest by row, (N,).
 
@@ -304,6 +325,8 @@ class Posterior:
         for rows in stretches(len(x), self.request.size):
             values[rows] = np.concatenate([term.features(x[rows]) for term in self.terms], axis=1) @ c
             rest[rows] = np.sum([term.unseen(x[rows]) for term in self.terms], axis=0)
+        if self._scatter.own:
+            rest = self._beside_draws(x)
         if self.intercept is not None:
             white = np.sqrt(self.intercept.variance) * rng.standard_normal(n_samples)
             values += self.intercept.mean + np.multiply.outer(self._follows(x, self.rows(x)), white)

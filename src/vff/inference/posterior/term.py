@@ -193,7 +193,7 @@ class TermProcess:
     @property
     def variance_shape(self) -> tuple[int, ...]:
         """How many functions k(x, x) is made of, by factor."""
-        known = ((factor.factor, factor.values) for factor in self.factors)
+        known = ((factor.factor.on(factor.basis), factor.values) for factor in self.factors)
         return tuple(1 if own.constant_variance else len(own.variance_weights(values)) for own, values in known)
 
     def weighted_variance(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -210,8 +210,11 @@ class TermProcess:
         """The same in the double letters of its columns, for rows inside."""
         bases, letters = [own.basis for own in self.factors], weights
         for d, (own, basis) in enumerate(zip(self.factors, bases, strict=True)):
-            functions = variance_functions(own.factor, basis, np.eye(basis.double.size))
-            letters = along(letters, d, functions.T.__matmul__)
+            if own.factor.constant_variance:
+                functions = variance_functions(own.factor, basis, np.eye(basis.double.size)).T
+            else:
+                functions = own.factor.variance_letters(basis)
+            letters = along(letters, d, functions.__matmul__)
         return LetterFunction.of(self.columns, [basis.double for basis in bases], letters, self.domains)
 
     def unseen(self, x: np.ndarray) -> np.ndarray:

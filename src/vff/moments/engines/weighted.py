@@ -4,7 +4,8 @@ sum w psi_a(x) psi_b(t) is sum (w psi_a(x)) psi_b(t): a straight line times a fu
 the line has letters, and no letters of t are written out because of it.
 """
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -25,8 +26,9 @@ from vff.moments.engines.base import (
     Work,
 )
 
-MOST = 3
+MOST = 256
 """Letters that are taken for weights."""
+_WRITTEN = 2**23  # letters at rows at a time, 64 MiB
 _PER_ROW = 5e-9  # a multiplication, and what the least engine does with it
 
 Cheapest = Callable[[Work], tuple[Engine, Cost]]
@@ -48,17 +50,23 @@ class WeightedEngine(Engine):
         if d is None:
             return Cost(None, f"no column has so few letters, at most {MOST}, that they are weights")
         others, seconds, reasons = _without(work.columns, d), 0.0, []
-        for jobs in _rest(work.jobs, d).values():
+        alike = Counter(tuple(jobs) for jobs in _rest(work.jobs, d).values())
+        for jobs, count in alike.items():
             engine, cost = self.cheapest(replace(work, jobs=jobs, columns=others))
-            seconds += (cost.seconds or 0.0) + work.n * _PER_ROW * (1 + any(job.targets for job in jobs))
+            each = (cost.seconds or 0.0) + work.n * _PER_ROW * (1 + any(job.targets for job in jobs))
+            seconds += count * each
             reasons.append(f"{engine.name}: {cost.reason}")
-        return Cost(seconds, f"{len(reasons)} weight(s) beside {reasons[0]}")
+        return Cost(seconds, f"{alike.total()} weight(s) beside {reasons[0]}")
 
     def accumulator(self, jobs: Jobs, columns: Columns) -> Accumulator:
         return _Weighted(jobs, columns, self.cheapest)
 
     def evaluate(self, columns: Columns, jobs: Jobs, coefficients: Arrays, kept: Kept = None) -> list[np.ndarray]:
         d = _axis(jobs, columns)
+        blocks = list(_blocks(columns, jobs, d))
+        if len(blocks) > 1:
+            found = [self.evaluate([own.taken(rows) for own in columns], jobs, coefficients) for rows in blocks]
+            return [np.concatenate(part) for part in zip(*found, strict=True)]
         others, column = _without(columns, d), columns[d]
         parts = [  # a function and a letter; of squares, many letters have no part
             (number, k, own)
@@ -74,9 +82,16 @@ class WeightedEngine(Engine):
         engine.prepare(others)
         own = None if kept is None else kept.setdefault(engine.name, {})
         found = engine.evaluate(others, rest, [coefficient for _, _, coefficient in parts], own)
+        written = {letters: column.written(letters) for letters in dict.fromkeys(job.letters[d] for job in jobs)}
         for (number, k, _), value in zip(parts, found, strict=True):
-            values[number] += column.written(jobs[number].letters[d])[:, k] * value
+            values[number] += written[jobs[number].letters[d]][:, k] * value
         return values
+
+
+def _blocks(columns: Columns, jobs: Jobs, d: int) -> Iterator[slice]:
+    """Rows so many at a time that their weights fit in memory."""
+    n, step = columns[d].x.size, max(1, _WRITTEN // max(job.letters[d].size for job in jobs))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _qualifies(letters: Letters) -> bool:
@@ -129,10 +144,21 @@ class _Weighted(Accumulator):
         return {key: (letters, k) for letters in every for k, key in enumerate(letters.keys)}
 
     def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
+        blocks = list(_blocks(columns, self.jobs, self.axis))
+        for rows in blocks:
+            some = columns if len(blocks) == 1 else [own.taken(rows) for own in columns]
+            self._add(some, w[rows], weighted[rows])
+
+    def _add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         others, column = _without(columns, self.axis), columns[self.axis]
+        written = {
+            letters: column.written(letters) for letters in dict.fromkeys(own for own, _ in self._places.values())
+        }
         for key, jobs in self.rest.items():
             letters, k = self._places[key]
-            values = column.written(letters)[:, k]
+            values = written[letters][:, k]
+            if not values.any():  # rows that are all alike, as of one width, have few letters
+                continue
             if key not in self.inner:
                 self.inner[key] = self._chosen(jobs, Work(w.size, jobs, others))
             targets = weighted * values if any(job.targets for job in jobs) else weighted

@@ -16,7 +16,7 @@ from vff.inference.methods.chains.start import sampled
 from vff.inference.methods.collapsed import Collapsed, model_of, with_target
 from vff.inference.methods.fit import Fit, TermShare, record
 from vff.inference.methods.hyper import Parameter, held_or_bounded, noise_parameter, term_parameters, with_priors
-from vff.inference.methods.task import FitTask
+from vff.inference.methods.task import FitTask, refuse_scattered
 from vff.inference.posterior import Posterior, covariance_root
 from vff.likelihoods import Gaussian
 
@@ -28,6 +28,7 @@ def sample_sum(task: FitTask) -> Fit:
     """Sample the hyperparameters of a sum of terms, those of the moments, from where learning ends."""
     plan = task.chains
     assert plan is not None
+    refuse_scattered(task, "inference='mcmc'")
     task = with_target(task)
     fit = Collapsed().fit(task)
     model = model_of(task).restricted(fit.history[-1].harmonics)

@@ -155,7 +155,7 @@ def _points_at(shape: TermShape, units: Sequence[np.ndarray], codes: Any) -> Ter
     for axis, t in zip(shape.axes, units, strict=True):
         constant = axis.factor.constant_variance
         features.append(axis.basis.evaluate(t))
-        varying.append(np.ones((len(t), 1)) if constant else axis.factor.variance_functions(t))
+        varying.append(np.ones((len(t), 1)) if constant else axis.factor.on(axis.basis).variance_functions(t))
     return TermPoints(tuple(features), codes, () if shape.constant_variance else tuple(varying))
 
 

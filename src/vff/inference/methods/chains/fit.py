@@ -30,7 +30,7 @@ from vff.inference.methods.hyper import (
 )
 from vff.inference.methods.natural.first import Learnt, learn_first, no_sums
 from vff.inference.methods.natural.oracle import feature_averages
-from vff.inference.methods.task import FitTask
+from vff.inference.methods.task import FitTask, refuse_scattered
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Posterior
 from vff.likelihoods.float64 import float64
@@ -53,6 +53,7 @@ def sample_likelihood(given: FitTask) -> Fit:
     """Sample coefficients and hyperparameters together, from a fit by natural gradients with few features."""
     plan, rows = given.chains, given.visited
     assert plan is not None
+    refuse_scattered(given, "inference='mcmc'")
     check_names(given.plans, ["constant", *given.likelihood.sized(rows.observed.y).parameters], given.priors)
     # a step that leaves float64 is refused by its bound
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

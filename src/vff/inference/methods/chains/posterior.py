@@ -67,7 +67,9 @@ def sampled_posterior(
         K = _both(back[s], _average_inverse(term, own, some))
         averaged.append(replace(process, variance=float(np.mean([values["variance"] for values in some]))))
         weights = (
-            np.empty(0) if term.constant_variance else np.mean([term.variance_weights(one) for one in some], axis=0)
+            np.empty(0)
+            if term.constant_variance
+            else np.mean([term.variance_weights(own.factors, one) for one in some], axis=0)
         )
         varying.append(weights)
         taken.append(K - C)

@@ -28,7 +28,7 @@ from vff.inference.methods.structured.fit import (
     with_intercept,
     without_intercept,
 )
-from vff.inference.methods.task import FitTask, Method, Spec
+from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.products import projected
 from vff.inference.posterior import Pieces, Posterior
@@ -67,6 +67,7 @@ class Structured(Method):
 
     def fit(self, task: FitTask) -> Fit:
         """Learn with few features, then fit q with all of them."""
+        refuse_scattered(task, f"covariance={shown(task.covariance)}")
         kind: Kind = task.covariance  # pyright: ignore[reportAssignmentType]
         # a step that leaves float64 is refused by its bound
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
