@@ -29,7 +29,7 @@ from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
-_OF_ROWS = ("target", "terms", "weight", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
+_OF_ROWS = ("target", "terms", "weight", "offset", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
             "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
@@ -84,7 +84,9 @@ def _from_rows(options: Namespace, reporter: Reporter) -> Made:
         learn = model.collect
     reporter.phase("reading the rows")
     learn(source, options.target, sample_weight=options.weight)
-    given = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
+    given = {
+        name: getattr(options, name, None) for name in ("target", "weight", "offset", "terms", "missing", "faulty")
+    }
     return model, units, {**given, "data": list(options.data)}
 
 
@@ -146,7 +148,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     if options.target is None:
         raise UsageError("--target was expected to name the column to explain, found none; give --target COLUMN")
     roles = {options.target: "the target"}
-    for option in ("weight", "exposure"):
+    for option in ("weight", "exposure", "offset"):
         if getattr(options, option, None):
             roles[getattr(options, option)] = f"the {option}"
     need_columns(source, [(name, f"--{role.split()[-1]}") for name, role in roles.items()])
@@ -160,6 +162,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "domain": domain(options.domain),
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
+        "offset": options.offset,
     }
     kernel, likelihood = _kernel(options, kinds, roles), _likelihood(options)
     _check_units(units, kernel, roles)

@@ -49,13 +49,17 @@ class MemorySource(Source):
         self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
     ) -> "MemorySource":
         """Targets and weights stand beside the rows, or among their columns, where they go by name."""
-        table, used_names = self._table, set(() if used is None else used.columns)
+        table, used_names = self._table, set(() if used is None else used.columns or ())
         target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
         twin = copy(self)
         twin.y, twin.w = column_or_values(table, y, "y"), column_or_values(table, sample_weight, "sample_weight")
         twin.target_name = target
         if target is not None and target in used_names:
             raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
+        offset = None if used is None else used.offset
+        if isinstance(offset, str) and offset == target:
+            raise ValueError(f"offset names column {shown(offset)}, which is the target; name another column")
+        used_names |= {offset}
         named = [name for name in (target, weight) if name is not None]
         left = [name for name in table.names or () if name != target and (name != weight or name in used_names)]
         if named and not left:

@@ -20,6 +20,7 @@ from vff.estimators.options import (
     Options,
     check_batch,
     check_choice,
+    check_column,
     engine_names,
 )
 from vff.estimators.progress import lines_of_pass
@@ -113,7 +114,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         if seen is None:
             return source
         modelled = [column.index for column in seen.binding.columns]
-        return recognised_source(self, source, modelled, spec.likelihood)
+        return recognised_source(self, source, modelled, spec.beside)
 
     def _spec(self, growing: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together."""
@@ -126,13 +127,13 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         spec = FitSpec(
             likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
             self.engine, self.optimizer, centred, noise, batch, chains, self._progress(), self._noise_std(),
-            self.offset, self.missing, self.interactions,
+            check_column("offset", self.offset), self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
         return spec
 
     def _options(self) -> Options:
-        return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
+        return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood, self.offset)
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
         rows, fit, self.timing_ = fitted
@@ -208,7 +209,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """
         (x,) = self._evaluate(X, lambda rows: (rows.x,))
         values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
-        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
+        return self._scaled(values), self.target_.scale**2 * rest
 
     def _block(self, table: Table) -> np.ndarray:
         try:

@@ -138,7 +138,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         return self
 
     def _used(self) -> UsedColumns:
-        return used_columns(self.kernel, self._requested_likelihood())
+        return used_columns(self.kernel, self._requested_likelihood(), self.offset)
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -254,7 +254,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""
         source, column, weight = source.with_targets(y, sample_weight)
-        used = Roles.of(source, None if self.kernel is None else self._used(), column, weight)
+        used = Roles.of(source, self._used(), column, weight)
         return source, replace(used, labelled=True), (column, weight)
 
     def _gather(self, models: "list[GPClassifier]", classes: np.ndarray) -> None:

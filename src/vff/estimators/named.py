@@ -1,6 +1,6 @@
 """Columns that go by their names: those of a model, those of a fit in another table, and the likelihood's own."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,19 @@ from vff.likelihoods import AbstractLikelihood
 from vff.words import listed, shown
 
 
-def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedColumns:
+def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood, offset: Hashable | None = None) -> UsedColumns:
     """All columns that a kernel and a likelihood name; kernel=None names none, and takes what there is."""
-    leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
+    if kernel is None:
+        return UsedColumns(None, (), offset)
+    leaves = [leaf for term in normal_form(kernel) for leaf in term.factors]
     own = () if likelihood.column is None else (likelihood.column,)
     levels = tuple(column for leaf in leaves if leaf.reads == "levels" for column in leaf.columns)
-    return UsedColumns((*(column for leaf in leaves for column in leaf.columns), *own), levels)
+    return UsedColumns((*(column for leaf in leaves for column in leaf.columns), *own), levels, offset)
+
+
+def beside(likelihood: AbstractLikelihood, offset: Hashable | None) -> tuple[Hashable, ...]:
+    """The columns that are read and not modelled: that of the likelihood, and what is added to the function."""
+    return tuple(column for column in (likelihood.column, offset) if column is not None)
 
 
 def introduce(model: Any, table: Table) -> None:
@@ -41,10 +48,10 @@ def introduce_source(model: Any, source: Source) -> None:
         model.target_name_ = source.target
 
 
-def recognised_source(model: Any, source: Source, modelled: Iterable[int], likelihood: AbstractLikelihood) -> Source:
+def recognised_source(model: Any, source: Source, modelled: Iterable[int], others: Iterable[Hashable]) -> Source:
     """A source with the columns that a model has seen where it saw them; others are refused."""
     if source.whole is not None:
-        return source.with_table(recognised(model, source.whole, modelled, likelihood.column))
+        return source.with_table(recognised(model, source.whole, modelled, others))
     features = None if source.roles is None else source.roles.features
     known = getattr(model, "feature_names_in_", None)
     if features is None or known is None or set(features) == set(known):
@@ -57,22 +64,53 @@ def recognised_source(model: Any, source: Source, modelled: Iterable[int], likel
     return source
 
 
-def recognised(model: Any, table: Table, modelled: Iterable[int], likelihood_column: Any = None) -> Table:
+def recognised(model: Any, table: Table, modelled: Iterable[int], others: Iterable[Hashable] = ()) -> Table:
     """A table with the columns of the fit in their places.
 
-    Columns go by name where both have names, and those must be there that are modelled, and the likelihood's own,
-    ``likelihood_column`` them. Else there must be as many as in the fit, and they stand where they stood.
+    Columns go by name where both have names, and those must be there that are modelled, and the ``others`` that are
+    read (``beside``). Else there must be as many as in the fit, and they stand where they stood.
     """
     names = getattr(model, "feature_names_in_", None)
     if names is None or table.names is None:
         validate_data(model, table.data, reset=False, skip_check_array=True)
         return table
-    own = (
-        ()
-        if likelihood_column is None
-        else (likelihood_column if isinstance(likelihood_column, str) else names[likelihood_column],)
-    )
+    own = named(others, names)
     return table.arranged(list(names), {*(names[index] for index in modelled), *own})
+
+
+def named(columns: Iterable[Any], names: Any) -> tuple[str, ...]:
+    """Columns by name, those too that were given by number."""
+    return tuple(column if isinstance(column, str) else str(names[column]) for column in columns)
+
+
+def offset_missing(column: str, names: Sequence[str]) -> str:
+    """The sentence about rows to predict that do not say what is added to the function there."""
+    return (
+        f"column {shown(column)} is the offset of the fit, which is added to the function wherever it is predicted, and "
+        f"X has {listed(names)}; add the column, with zeros for the function alone"
+    )
+
+
+def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
+    """What is added to the function at every row, (N,); None where nothing is."""
+    if column is None:
+        return None
+    there = listed(table.names) if table.names else f"{table.n_columns} column(s) without names"
+    try:
+        index = table.index(column)  # pyright: ignore[reportArgumentType]  checked at the door of fit
+    except ValueError as error:
+        raise ValueError(
+            f"offset names column {shown(column)}, which is added to the function, and X has {there}; name one of "
+            "them, or add the column"
+        ) from error
+    values = np.array(table.numbers(index), float)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ValueError(
+            f"column {shown(column)} is the offset, which must be a finite number in every row, and it is {values[row]} "
+            f"in row {table.first + row}; mend it, or leave that row out"
+        )
+    return values
 
 
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, S
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vff.data import UsedColumns
 from vff.estimators.arguments import is_positive, is_whole, seeded, whole_number
-from vff.estimators.named import used_columns
+from vff.estimators.named import beside, used_columns
 from vff.inference import (
     KINDS,
     LARGEST_DIRECT,
@@ -51,6 +51,7 @@ class Options(NamedTuple):
     covariance: str = "full"
     """Of q: what may be summed, and how much memory is needed, depend on it."""
     likelihood: Any = "gaussian"
+    offset: Any = None
 
 
 class ChainOptions(NamedTuple):
@@ -101,9 +102,14 @@ class FitSpec(Spec):
     """Which products of terms may join the sum."""
 
     @property
-    def used(self) -> UsedColumns | None:
+    def used(self) -> UsedColumns:
         """The columns that the model names."""
-        return None if self.kernel is None else used_columns(self.kernel, self.likelihood)
+        return used_columns(self.kernel, self.likelihood, self.offset)
+
+    @property
+    def beside(self) -> tuple[Hashable, ...]:
+        """The columns that are read and not modelled."""
+        return beside(self.likelihood, self.offset)
 
     def method(self) -> Method:
         """The method of inference for it; options that make no sense together are refused."""
@@ -239,6 +245,13 @@ def check_noise(value: Any) -> float | None:
     if value is not None and not is_positive(value):
         raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}")
     return None if value is None else float(value)
+
+
+def check_column(name: str, value: Any) -> Any:
+    """The name or the number of a column of X, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | Integral)):
+        raise TypeError(f"{name} must be None, or the name or the number of a column of X, got {shown(value)}")
+    return value
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:

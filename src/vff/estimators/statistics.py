@@ -125,7 +125,12 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
 
 
 def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
-    """Two models can be merged when their columns have the same domains and edge functions."""
+    """Two models can be merged when their columns have the same domains and edge functions, and y the same offset."""
+    if _meant(mine.options.offset) != _meant(theirs.options.offset):
+        raise ValueError(
+            f"the two models have different offsets, {mine.options.offset} and {theirs.options.offset}, so their sums "
+            "are not of the same thing; sum both with the same offset"
+        )
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
         parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)

@@ -17,6 +17,7 @@ from vff.data import Chunk, DatabaseRows, PassState, Roles, Source, check_same_r
 from vff.data.checks import as_labels
 from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.grouped import look_at_groups, sum_groups
+from vff.estimators.named import beside
 from vff.estimators.options import Options
 from vff.estimators.statistics import Statistics, Summed, check_ranges, extended, resolved, summed, with_sums
 from vff.estimators.table_summary import (
@@ -47,15 +48,16 @@ class Reader:
     kernel: Kernel | None
     roles: Roles
     likelihood: AbstractLikelihood
+    offset: str | int | None = None
 
     def batch(self, chunk: Chunk, binding: Binding | None = None, seen: Binding | None = None) -> Batch:
         """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
         if "rows" not in chunk.memo:  # checked once
             table, y, w = self.roles.split(chunk)
-            chunk.memo["rows"] = table, observations(table, y, w, self.likelihood)
+            chunk.memo["rows"] = table, observations(table, y, w, self.likelihood, self.offset)
         table, observed = chunk.memo["rows"]
         if binding is None:
-            binding = resolve_columns(self.kernel, table, likelihood_column=self.likelihood.column)
+            binding = resolve_columns(self.kernel, table, beside(self.likelihood, self.offset))
             binding = binding if seen is None else joined(seen, binding)
         return take_batch(table, binding, observed)
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.memory import column_or_values
 from vff.data.table import Table
-from vff.estimators.named import extra_of, recognised
+from vff.estimators.named import extra_of, offset_of, recognised
 from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import Data, half_width
 
@@ -70,7 +70,7 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     """
     given = table = Table.of(X)
     if table.names is not None and getattr(model, "feature_names_in_", None) is not None:
-        table = recognised(model, table, model.column_indices_, model.likelihood_.column)
+        table = recognised(model, table, model.column_indices_, model._beside)
     elif table.n_columns != model.n_features_in_:
         raise ValueError(
             f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give {caller} a "
@@ -80,7 +80,16 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     if y is None:
         return x, None
     target = model._as_numbers(column_or_values(given, y, "y"), table.n_rows)
-    return x, target / extra_of(model.likelihood_, table)
+    return x, _without_offset(model, target / extra_of(model.likelihood_, table), offset_of(model.offset, table))
+
+
+def _without_offset(model: ProcessMixin, y: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    """y as it would be without what is added to the function, where the link tells: curves are drawn without it."""
+    if offset is None:
+        return y
+    if model.likelihood_.standardised:
+        return y - offset
+    return y * np.exp(-offset) if model.likelihood_.scale_name == "log" else y
 
 
 def target_text(model: ProcessMixin, y: Any) -> str:
