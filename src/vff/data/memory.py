@@ -34,7 +34,7 @@ class MemorySource(Source):
 
     def __init__(self, X: Any, y: Any = None, w: Any = None, *, options: ReadOptions | None = None) -> None:
         self.options = options or ReadOptions()
-        self.y, self.w = y, w
+        self.y, self.w, self.errors = y, w, None
         self.target_name: str | None = None
         self.dropped = 0
         """Rows that were left out before these came into memory."""
@@ -77,6 +77,11 @@ class MemorySource(Source):
         twin._take(table)
         return twin
 
+    def with_errors(self, noise_std: Any) -> "MemorySource":
+        twin = copy(self)
+        twin.errors, twin._chunk = noise_std, None
+        return twin
+
     def select(self, roles: Roles) -> Self:
         """All columns stay: one that nobody asks for is not converted."""
         return self
@@ -84,7 +89,8 @@ class MemorySource(Source):
     def parts(self) -> Iterator[Part]:
         """All rows together, in one chunk that is kept: engines cut it as they need it."""
         table = self._table
-        self._chunk = self._chunk or Chunk("", table, self.y, self.w, n_rows=table.n_rows, dropped=self.dropped)
+        beside = {"n_rows": table.n_rows, "dropped": self.dropped, "errors": self.errors}
+        self._chunk = self._chunk or Chunk("", table, self.y, self.w, **beside)
         chunk = self._chunk
         yield ReadPart("X", lambda: [chunk])
 

@@ -14,6 +14,7 @@ from vff.estimators.effects import EffectsMixin
 from vff.estimators.fitting import Fitted, fit
 from vff.estimators.named import introduce_source, recognised_source
 from vff.estimators.options import (
+    BY_ROW,
     COVARIANCES,
     ChainOptions,
     FitSpec,
@@ -74,24 +75,31 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """Whether the function has a constant mean that the data determine."""
 
     @abstractmethod
-    def _noise(self) -> float | None:
+    def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
+
+    def _likelihood_of_rows(self, errors: bool) -> AbstractLikelihood:
+        """The likelihood of the rows, which may have brought error bars."""
+        return self._requested_likelihood()
 
     def _noise_std(self) -> str | int | None:
         """The column of known standard deviations of y; None where there is none."""
         return None
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
+    def _absorb(
+        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool, noise_std: Any = None
+    ) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec, found = self._spec(growing), None if before is None else before.fit
+        errors = noise_std is not None
+        spec, found = self._spec(growing, errors=errors), None if before is None else before.fit
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
                 "again with inference='variational'"
             )
         if before is not None:
-            check_unchanged(before.statistics.options, self._options())
-        source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics)
+            check_unchanged(before.statistics.options, spec.options)
+        source = self._opened(X, y, sample_weight, spec, None if before is None else before.statistics, noise_std)
         fitted = fit(spec, source, before)
         if before is None:
             vars(self).pop("target_name_", None)  # of an earlier fit
@@ -105,10 +113,13 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         rows = getattr(self, "statistics_", None)
         return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
+    def _opened(
+        self, X: Any, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None, noise_std: Any = None
+    ) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = open_rows(X).assigned(spec.used, y, sample_weight, None if known is None else list(known))
+        source = source if noise_std is None else source.with_errors(noise_std)
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
@@ -116,24 +127,25 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         modelled = [column.index for column in seen.binding.columns]
         return recognised_source(self, source, modelled, spec.beside)
 
-    def _spec(self, growing: bool = False) -> FitSpec:
-        """What is asked for, when all options make sense together."""
-        likelihood = self._requested_likelihood()
+    def _spec(self, growing: bool = False, *, errors: bool = False) -> FitSpec:
+        """What is asked for, when all options make sense together; ``errors``: rows bring error bars along."""
+        likelihood = self._likelihood_of_rows(errors)
         check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
-        batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
+        batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise(likelihood)
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         spec = FitSpec(
-            likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(),
+            likelihood, self.inference, self.covariance, self.priors, growing, self.kernel, self._options(errors),
             self.engine, self.optimizer, centred, noise, batch, chains, self._progress(), self._noise_std(),
             check_column("offset", self.offset), self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
         return spec
 
-    def _options(self) -> Options:
-        return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood, self.offset)
+    def _options(self, errors: bool = False) -> Options:
+        own = self.frequencies, self.domain, self.edges, self.covariance, self.likelihood, self.offset
+        return Options(*own, BY_ROW if errors else self._noise_std())
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
         rows, fit, self.timing_ = fitted

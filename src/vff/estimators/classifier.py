@@ -284,7 +284,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     def _centred(self) -> bool:
         return flag("fit_intercept", self.fit_intercept)
 
-    def _noise(self) -> float | None:
+    def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         return None
 
 

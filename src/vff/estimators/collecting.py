@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
 from vff.estimators.named import introduce_source
+from vff.estimators.options import BY_ROW
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Sums
 from vff.words import shown
@@ -15,7 +16,7 @@ from vff.words import shown
 class CollectingModel(AdditiveModel):
     """A model whose rows may be summed, added and taken away before it learns."""
 
-    def collect(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def collect(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Sum rows on top of those already seen, and learn nothing yet: ``learn`` does, when all are there.
 
         Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
@@ -23,7 +24,7 @@ class CollectingModel(AdditiveModel):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, noise_std
             As for ``fit``.
 
         Returns
@@ -40,7 +41,7 @@ class CollectingModel(AdditiveModel):
         >>> model.learn().predict([[1.5]]).round(1)
         array([1.])
         """
-        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
+        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None), noise_std)
         return self
 
     def learn(self) -> Self:
@@ -96,13 +97,13 @@ class CollectingModel(AdditiveModel):
                 )
         return self._replaced(self.statistics_.merged(other.statistics_))
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Take rows back out, and learn again: what is left is the model of the other rows.
 
         Parameters
         ----------
-        X, y, sample_weight
-            Rows that were given before, with the same weights; sums do not tell whether they were.
+        X, y, sample_weight, noise_std
+            Rows that were given before, with the same weights and error bars; sums do not tell whether they were.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class CollectingModel(AdditiveModel):
         """
         check_is_fitted(self, "statistics_")
         self._check_sums("forget")
-        gone = self._collected(X, y, sample_weight, self.statistics_.emptied())
+        gone = self._collected(X, y, sample_weight, self.statistics_.emptied(), noise_std)
         return self._replaced(self.statistics_.without(gone))
 
     def _replaced(self, rows: Statistics) -> Self:
@@ -130,19 +131,21 @@ class CollectingModel(AdditiveModel):
 
     def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        spec, watch = self._spec(), Stopwatch()
+        spec, watch = self._spec(errors=rows.options.noise_std == repr(BY_ROW)), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
         self._store(Fitted(rows, found, dict(watch)), spec.progress)
         return self
 
-    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
+    def _collected(
+        self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None, noise_std: Any = None
+    ) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        spec = self._spec(growing=True)
+        spec = self._spec(growing=True, errors=noise_std is not None)
         self._check_sums("collect")
         if seen is not None:
-            check_unchanged(seen.options, self._options())
-        source = self._opened(X, y, sample_weight, spec, seen)
+            check_unchanged(seen.options, spec.options)
+        source = self._opened(X, y, sample_weight, spec, seen, noise_std)
         rows = RowPasses(spec, source, Stopwatch()).summed(seen)
         introduce_source(self, source)
         source.finish()

@@ -15,7 +15,15 @@ from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, ope
 from vff.data.checks import check_weights
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
-from vff.estimators.named import extra_of, named, offset_missing, offset_of, recognised, refuse_negative
+from vff.estimators.named import (
+    errors_missing,
+    extra_of,
+    named,
+    offset_missing,
+    offset_of,
+    recognised,
+    refuse_negative,
+)
 
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""
@@ -50,7 +58,7 @@ class Block:
     @classmethod
     def of(cls, model: Any, table: Table, y: Any, w: Any) -> "Block":
         """The rows of a table with the columns of the fit."""
-        _require_offset(model, table)
+        _require_beside(model, table.names)
         own = recognised(model, table, model.column_indices_, model._beside)
         return cls(model, own, model._block(own), y, w)
 
@@ -135,10 +143,15 @@ def evaluate(
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _require_offset(model: Any, table: Table) -> None:
-    """An offset is known where the function is predicted, or nothing can be said of y there."""
-    if isinstance(model.offset, str) and table.names is not None and model.offset not in table.names:
-        raise ValueError(offset_missing(model.offset, table.names))
+def _require_beside(model: Any, names: Sequence[str] | None) -> None:
+    """An offset is known where the function is predicted, and error bars where y is, or nothing can be said there."""
+    if names is None:
+        return
+    if isinstance(model.offset, str) and model.offset not in names:
+        raise ValueError(offset_missing(model.offset, names))
+    errors = model.likelihood_.column if model.likelihood_.known_errors else None
+    if isinstance(errors, str) and errors not in names:
+        raise ValueError(errors_missing(errors, names))
 
 
 def _level_of_caller() -> int:
@@ -166,8 +179,7 @@ def _readable(
         roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
     names = [str(name) for name in fitted]
-    if isinstance(model.offset, str) and model.offset not in source.names:
-        raise ValueError(offset_missing(model.offset, source.names))
+    _require_beside(model, source.names)
     needed = list(dict.fromkeys([*(names[index] for index in indices), *named(model._beside, names)]))
     check_columns(names, source.names, needed)
     levels = {names[index]: values for index, values in known}

@@ -91,6 +91,14 @@ def offset_missing(column: str, names: Sequence[str]) -> str:
     )
 
 
+def errors_missing(column: str, names: Sequence[str]) -> str:
+    """The sentence about rows to predict that do not say how well they will be measured."""
+    return (
+        f"column {shown(column)} has the standard deviations of y in the fit, and a new y at a row has that of its own, "
+        f"and X has {listed(names)}; add the column, with zeros for an instrument without error"
+    )
+
+
 def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
     """What is added to the function at every row, (N,); None where nothing is."""
     if column is None:
@@ -116,8 +124,13 @@ def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
-        return np.broadcast_to(1.0, table.n_rows)  # one number, however many rows
-    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+        return np.broadcast_to(likelihood.extra_alone, table.n_rows)  # one number, however many rows
+    return np.array(table.numbers(column_of(likelihood.column, table, _use_of(likelihood))), float)
+
+
+def _use_of(likelihood: AbstractLikelihood) -> str:
+    """What a likelihood takes its column for."""
+    return "standard deviations of y" if likelihood.known_errors else "exposure or trials"
 
 
 def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: int = 0) -> np.ndarray:
@@ -125,13 +138,13 @@ def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: in
     if np.any(extra < 0.0):
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
-            f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
+            f"column {shown(likelihood.column)}, which the likelihood takes for {_use_of(likelihood)}, must not be "
             f"negative; it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
         )
     return extra
 
 
-def column_of(name: Hashable, table: Table) -> int:
+def column_of(name: Hashable, table: Table, use: str = "exposure or trials") -> int:
     """Where the likelihood's column stands in the table."""
     if not isinstance(name, str | int):
         raise TypeError(f"the likelihood's column must be a name or a number, got {shown(name)}")
@@ -140,5 +153,5 @@ def column_of(name: Hashable, table: Table) -> int:
     except ValueError as error:
         there = listed(table.names) if table.names else f"{table.n_columns} columns without names"
         raise ValueError(
-            f"the likelihood takes column {shown(name)} for exposure or trials, and X has {there}; name one of them"
+            f"the likelihood takes column {shown(name)} for {use}, and X has {there}; name one of them"
         ) from error

@@ -32,6 +32,8 @@ from vff.words import listed, shown
 if TYPE_CHECKING:
     from vff.inference.methods.chains.run import Plan
 
+BY_ROW = "given by row"
+"""What stands for error bars that rows brought along."""
 COVARIANCES = ("full", *KINDS)
 _MOST_FREQUENCIES = 10**9
 _LEAST_BATCH = 256
@@ -52,6 +54,7 @@ class Options(NamedTuple):
     """Of q: what may be summed, and how much memory is needed, depend on it."""
     likelihood: Any = "gaussian"
     offset: Any = None
+    noise_std: Any = None
 
 
 class ChainOptions(NamedTuple):
@@ -241,10 +244,17 @@ def check_domain(value: Any, label: str) -> tuple[float, float] | None:
     return a, b
 
 
-def check_noise(value: Any) -> float | None:
-    if value is not None and not is_positive(value):
-        raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}")
-    return None if value is None else float(value)
+def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
+    """Where the noise variance starts; beside error bars, zero for none at all."""
+    if value is None or is_positive(value):
+        return None if value is None else float(value)
+    nothing = isinstance(value, Real) and not isinstance(value, bool) and float(value) == 0.0
+    if nothing and error_bars:
+        return 0.0
+    advice = "" if not nothing else (
+        "; zero, no noise, is for rows with error bars, noise_std=: without them start from a small number such as 1e-8"
+    )
+    raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}{advice}")
 
 
 def check_column(name: str, value: Any) -> Any:

@@ -24,6 +24,7 @@ from vff.moments import (
     distinct_values_for,
     numbers,
     plan_pass,
+    run_noisy_pass,
     run_pass,
 )
 
@@ -126,11 +127,13 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
 
 def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
     """Two models can be merged when their columns have the same domains and edge functions, and y the same offset."""
-    if _meant(mine.options.offset) != _meant(theirs.options.offset):
-        raise ValueError(
-            f"the two models have different offsets, {mine.options.offset} and {theirs.options.offset}, so their sums "
-            "are not of the same thing; sum both with the same offset"
-        )
+    for name in ("offset", "noise_std"):
+        own, other = getattr(mine.options, name), getattr(theirs.options, name)
+        if _meant(own) != _meant(other):
+            raise ValueError(
+                f"{name} of the two models differs, {own} and {other}, so their sums are not of the same thing; sum both "
+                f"with the same {name}"
+            )
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
         parts = zip(mine.binding.labels(term), term.inner.factors, ours.factors, others.factors, strict=True)
@@ -221,15 +224,35 @@ class Summed(NamedTuple):
 
 
 def summed(
-    rows: RowBlock, binding: Binding, plan: PassPlan, offset: float, beyond: bool, report: Report | None = None
+    rows: RowBlock,
+    binding: Binding,
+    plan: PassPlan,
+    offset: float,
+    beyond: bool,
+    report: Report | None = None,
+    variances: np.ndarray | None = None,
 ) -> Summed:
-    """Sums over rows in memory; ``beyond`` says whether some may lie beyond the domain."""
-    moments, choices = run_pass(plan, rows, offset, *(() if report is None else (report,)))
+    """Sums over rows in memory, of known variances if they have any; ``beyond``: some may lie beyond the domain."""
+    told = () if report is None else (report,)
+    if variances is not None:
+        if beyond:
+            raise ValueError(
+                f"rows lie beyond the domain {plan.request.columns[0].domain.describe()}, and rows with error bars must "
+                "lie inside: widen the domain"
+            )
+        return Summed(*_with_reason(*run_noisy_pass(plan, rows, variances, offset, *told)))
+    moments, choices = run_pass(plan, rows, offset, *told)
     tails: tuple[TailRows, ...] = ()
     if beyond:
         (factor,) = binding.terms[0].inner.factors
         tails = rows_beyond(factor, plan.request.columns[0].domain, rows, offset)
     return Summed(moments, tails, tuple(choices))
+
+
+def _with_reason(moments: Moments, choices: list[Choice]) -> tuple[Moments, tuple[TailRows, ...], tuple[Choice, ...]]:
+    """The engines of a pass over rows with error bars, which say how many sums it took."""
+    count = f"; error bars: sums at {len(moments.nodes)} nodes of their squares"
+    return moments, (), tuple(Choice(own.name, own.reason + count) for own in choices)
 
 
 def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:

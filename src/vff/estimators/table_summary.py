@@ -53,14 +53,19 @@ class Batch(NamedTuple):
 
 
 def observations(
-    table: Table, y: Any, sample_weight: Any, likelihood: AbstractLikelihood, offset: str | int | None = None
+    table: Table,
+    y: Any,
+    sample_weight: Any,
+    likelihood: AbstractLikelihood,
+    offset: str | int | None = None,
+    errors: Any = None,
 ) -> Observed:
     """Targets, weights and what is read beside them, checked, those of weight zero included.
 
     Where f is in the units of y, the offset is taken off y, which is all that has to be known of it.
     """
     w, target = weights_of(sample_weight, table.n_rows), check_target(y, table.n_rows)
-    extra = extra_of(likelihood, table)
+    extra = extra_of(likelihood, table) if errors is None else check_errors(errors, table.n_rows)
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
     added = offset_of(offset, table)
@@ -87,6 +92,16 @@ def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray:
         if weights.shape == (n_rows,) and not weights.any():
             return weights
     return check_weights(sample_weight, n_rows)
+
+
+def check_errors(noise_std: Any, n_rows: int) -> np.ndarray:
+    """Standard deviations of y that were given row by row; whether they can be is the likelihood's business."""
+    values = as_finite(noise_std, "noise_std")
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"noise_std has shape {values.shape} and X has {n_rows} rows; give one standard deviation per row"
+        )
+    return values
 
 
 def check_enough(n: int, first: bool, weighed: bool) -> None:

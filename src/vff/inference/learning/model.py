@@ -13,14 +13,15 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Cotangents, Drift, Intercept, LinearGaussian, RowNoise
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
-from vff.moments import ColumnRequest, Harmonics, Moments
+from vff.moments import ColumnRequest, Harmonics, Moments, NoisySums
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 
+_NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 SMALL = 1500  # features, of which a factor is computed in a moment
 
@@ -41,6 +42,8 @@ class SumModel:
     """Prior variance of a constant beside the terms; None where there is none."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
+    row_noise: RowNoise | None = None
+    """Of sums whose weights have the variances of their rows in them; the noise variance is one then."""
 
     @property
     def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
@@ -63,13 +66,19 @@ class SumModel:
 
     @cached_property
     def _layout(self) -> PositiveVector:
-        bounds = [bound for term in self.terms for bound in term.bounds] + [NOISE_BOUNDS]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [self._noise_bounds]
         for place in self.variances:
             low, high = bounds[place]
             most = min(high, self.widest / len(self.terms))
             bounds[place] = min(low, most), most
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector(tuple(map(str, self.keys)), lower, upper)
+
+    @property
+    def _noise_bounds(self) -> tuple[float, float]:
+        """Beside error bars the noise may be so small that it adds nothing to the least of them."""
+        least = min((variance for variance in self.moments.nodes if variance > 0.0), default=np.inf)
+        return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * least), NOISE_BOUNDS[1]
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -95,7 +104,7 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
-        more = {"intercept": self.intercept, "widest": self.widest}
+        more = {"intercept": self.intercept, "widest": self.widest, "row_noise": self.row_noise}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -106,7 +115,43 @@ class SumModel:
     @property
     def rows(self) -> float:
         """How many rows there are, those of weight w counted w times; those of sites are counted as they are."""
+        if self.row_noise is not None:
+            return self.row_noise.rows
         return float(self.moments.n) if self.sites else self.weight
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether rows have variances of their own."""
+        return self.row_noise is not None or bool(self.moments.nodes)
+
+    @cached_property
+    def _noisy(self) -> NoisySums:
+        return NoisySums(self.moments)
+
+    @cached_property
+    def _weighed(self) -> dict[float, "SumModel"]:
+        return {}
+
+    def weighed(self, noise: float) -> "SumModel":
+        """Rows with error bars beside a noise variance, as rows of their own weights beside one that is one."""
+        if noise not in self._weighed:
+            row_noise = RowNoise(self.weight, self._noisy.log_noise(noise))
+            self._weighed.clear()  # what was asked for before is asked for no more
+            self._weighed[noise] = replace(self, moments=self._noisy.weighed(noise), row_noise=row_noise)
+        return self._weighed[noise]
+
+    def weighed_at(self, setting: Hyperparameters) -> "tuple[SumModel, Hyperparameters]":
+        """The model whose sums are those at a setting, and the setting there; itself where rows have no error bars."""
+        if not self.moments.nodes:
+            return self, setting
+        return self.weighed(setting.noise), setting._replace(noise=1.0)
+
+    def _drift(self, setting: Hyperparameters) -> Drift:
+        """Of what the rows sum to, in the logarithm of the noise beside error bars."""
+        change = replace(self, moments=self._noisy.drift(setting.noise))
+        own = change.equations(setting)
+        totals = change.weight, change.prior_trace(setting), change.intercept_at(setting)
+        return Drift(own.G, own.b, own.yy, *totals, self._noisy.log_noise_drift(setting.noise))
 
     @property
     def target(self) -> float:
@@ -126,7 +171,13 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        return choose_solver(self.moments.request)
+        found = choose_solver(self.moments.request)
+        if self.moments.nodes and not found.exact:
+            raise ValueError(
+                f"a noise variance that is learnt beside error bars needs a factor of all features, and there are "
+                f"{self.size:,}, too many for one; use fewer frequencies, or noise_variance=0"
+            )
+        return found
 
     @property
     def iterative(self) -> bool:
@@ -223,7 +274,8 @@ class SumModel:
         return self.terms[s].variance_total_slopes(sums, values)
 
     def at(self, theta: np.ndarray) -> LinearGaussian:
-        return self.solver.at(self, self.unpack(theta))
+        model, setting = self.weighed_at(self.unpack(theta))
+        return self.solver.at(model, setting)
 
     def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
         """q(f) at log hyperparameters, from the form that the model has there."""
@@ -231,10 +283,11 @@ class SumModel:
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         setting, prior = self.unpack(theta), cotangents.model.block_prior
+        weighed, _ = self.weighed_at(setting)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
-            for name, slope in self._prior_trace_slopes(s, values).items():
+            for name, slope in weighed._prior_trace_slopes(s, values).items():
                 part[name] += cotangents.prior_trace * slope
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
@@ -244,11 +297,13 @@ class SumModel:
                 change = slopes[own.name]
                 pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
-        return np.array([*gradient, cotangents.log_noise])
+        log_noise = cotangents.along(self._drift(setting)) if self.moments.nodes else cotangents.log_noise
+        return np.array([*gradient, log_noise])
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
-        whole = np.array(self.prior_traces(self.unpack(theta)))
+        model, setting = self.weighed_at(self.unpack(theta))
+        whole = np.array(model.prior_traces(setting))
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:

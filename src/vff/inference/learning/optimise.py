@@ -298,7 +298,7 @@ def rescale(closed: LinearGaussian) -> tuple[float, float]:
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior
     says next to nothing takes one row.
     """
-    n = closed.weight - closed.of_intercept.edf
+    n = closed.count - closed.of_intercept.edf
     if not n > 0.0:
         return 1.0, closed.elbo
     s = max(closed.quadratic / n, 1e-12)

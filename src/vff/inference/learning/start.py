@@ -15,6 +15,7 @@ from vff.moments import Harmonics
 _SOME_CYCLES = 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
 _SITE_SHARES = (1.0, 0.1, 10.0)  # the same, when the noise variance is one and the rows have their own precisions
+_BESIDE_ERRORS = ((1.0, 0.01), (1.0, 0.3), (0.1, 0.01), (0.1, 0.3), (0.01, 1e-3))  # variances of signal and noise
 _WEAK_SHARES = (1.0, 10.0, 100.0)
 _PRODUCT_STEP = 3.0
 _PRODUCT_FEATURES = 400  # of a product term, in the coarse look at it
@@ -77,7 +78,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
 
     The rungs of its ladder first, with the first noise share; then the other shares at the best of them.
     """
-    middle, *others = _variances(given["variance"], noise, sites=model.sites)
+    middle, *others = _variances(given["variance"], noise, model)
     fixed = bool(given["variance"] or noise)
     tried = [(sized, values, 1.0 if fixed else times) for sized, values, times in _rungs(model, given, detail)]
     with threads_for(max(sized.size for sized, *_ in tried)):
@@ -100,7 +101,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
 def _look_product(model: SumModel, given: Given, noise: float | None, detail: int) -> Start:
     """The best of a few candidates for a model of one product term: all hyperparameters together, then each."""
     (term,), fixed = model.terms, bool(given["variance"] or noise)
-    middle, *others = _variances(given["variance"], noise, sites=model.sites)
+    middle, *others = _variances(given["variance"], noise, model)
     free = [(name, own.starts) for name, _, own in term.parameters if not given[name]]
 
     def at(variances: tuple[float, float], others: Mapping[str, float]) -> Start:
@@ -177,12 +178,14 @@ def _elbo(start: Start) -> float:
     return start.elbo
 
 
-def _variances(variance: float | None, noise: float | None, *, sites: bool) -> list[tuple[float, float]]:
+def _variances(variance: float | None, noise: float | None, model: SumModel) -> list[tuple[float, float]]:
     """(variance, noise) to try."""
     if variance and noise:
         return [(variance, noise)]
+    if model.has_error_bars:  # which cannot be scaled with the variances
+        return [(variance or own, noise or share) for own, share in _BESIDE_ERRORS]
     if noise:
-        return [(noise / share, noise) for share in (_SITE_SHARES if sites else _NOISE_SHARES)]
+        return [(noise / share, noise) for share in (_SITE_SHARES if model.sites else _NOISE_SHARES)]
     return [(variance or 1.0, share * (variance or 1.0)) for share in _NOISE_SHARES]
 
 
@@ -194,7 +197,7 @@ def _evaluate(model: SumModel, variances: tuple[float, float], values: Values, *
 
 def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
-    theta = model.pack(setting)
+    theta, fixed = model.pack(setting), fixed or model.has_error_bars
     try:
         closed = model.at(theta)
         scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)

@@ -61,7 +61,7 @@ def _follows(final: Stage, detail: int) -> bool:
         return True
     values = setting.terms[0]
     density = term.prior(0, final.model.columns[0], values).power(detail)
-    informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
+    informed = 0.5 * final.closed.weight * final.closed.tau * values["variance"] * density > 1.0
     return bool(detail <= M and informed)
 
 
