@@ -29,7 +29,7 @@ from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
-_OF_ROWS = ("target", "terms", "weight", "offset", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
+_OF_ROWS = ("target", "terms", "weight", "noise_std", "offset", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
             "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
@@ -65,7 +65,9 @@ def _fitted(options: Namespace, reporter: Reporter) -> Made:
         raise UsageError("DATA was expected to be rows or statistics, found both; fit one kind at a time")
     given = [name for name in _OF_ROWS if getattr(options, name) is not None] + ["classify"] * options.classify
     if given:
-        raise UsageError(f"--{given[0]} is for rows, found it beside statistics, which have it settled; leave it out")
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} is for rows, found it beside statistics, which have it settled; leave it out"
+        )
     reporter.phase("learning")
     model, before = _together(options.data)
     model.learn()
@@ -85,7 +87,8 @@ def _from_rows(options: Namespace, reporter: Reporter) -> Made:
     reporter.phase("reading the rows")
     learn(source, options.target, sample_weight=options.weight)
     given = {
-        name: getattr(options, name, None) for name in ("target", "weight", "offset", "terms", "missing", "faulty")
+        name: getattr(options, name, None)
+        for name in ("target", "weight", "noise_std", "offset", "terms", "missing", "faulty")
     }
     return model, units, {**given, "data": list(options.data)}
 
@@ -148,9 +151,9 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     if options.target is None:
         raise UsageError("--target was expected to name the column to explain, found none; give --target COLUMN")
     roles = {options.target: "the target"}
-    for option in ("weight", "exposure", "offset"):
+    for option in ("weight", "exposure", "offset", "noise_std"):
         if getattr(options, option, None):
-            roles[getattr(options, option)] = f"the {option}"
+            roles[getattr(options, option)] = f"the {option.replace('_', '-')}"
     need_columns(source, [(name, f"--{role.split()[-1]}") for name, role in roles.items()])
     kinds = kinds_of(source)
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
@@ -169,8 +172,10 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     if options.terms is None:
         kernel = None  # the same terms, and a text with too many values for levels is refused
     if getattr(options, "classify", False):
+        if options.noise_std:
+            raise UsageError("--noise-std is for numbers, found it beside --classify; leave one of them out")
         return GPClassifier(kernel, likelihood=likelihood or "logit", **choices)
-    return GPRegressor(kernel, likelihood=likelihood or "gaussian", **choices)
+    return GPRegressor(kernel, likelihood=likelihood or "gaussian", noise_std=options.noise_std, **choices)
 
 
 def _kernel(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> Kernel:

@@ -251,8 +251,12 @@ def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
     nothing = isinstance(value, Real) and not isinstance(value, bool) and float(value) == 0.0
     if nothing and error_bars:
         return 0.0
-    advice = "" if not nothing else (
-        "; zero, no noise, is for rows with error bars, noise_std=: without them start from a small number such as 1e-8"
+    advice = (
+        ""
+        if not nothing
+        else (
+            "; zero, no noise, is for rows with error bars, noise_std=: without them start from a small number such as 1e-8"
+        )
     )
     raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}{advice}")
 

@@ -20,9 +20,10 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, summarise_column
 from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
 from vff.moments.engines.choice import ENGINES, choose
-from vff.moments.error_bars import NODES, NoisySums, run_noisy_pass
+from vff.moments.error_bars import NoisySums, run_noisy_pass
 from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
 from vff.moments.nodes import equivalent_weights, lattice_size
+from vff.moments.noise_nodes import NODES
 from vff.moments.operations import (
     LetterFunction,
     Tables,

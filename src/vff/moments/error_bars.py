@@ -8,85 +8,21 @@ sigma^2 is: on a stretch of u of length one, the polynomial through twelve Cheby
 
 and sum w log(s^2 + sigma^2) = sum_k log(v_k + sigma^2) sum w l_k(log s^2) alike. Stretches and nodes are the same for all
 rows there will ever be, and only those are kept that have rows, so that sums of any partition add up. Where variances
-are few, each is a node of its own and nothing is interpolated; so is zero, which has no logarithm.
+are few, each is a node of its own and nothing is interpolated; so is zero (``noise_nodes``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from vff.moments.engines.base import Choice
+from vff.moments.noise_nodes import stretches
 from vff.moments.plan import PassPlan, RowBlock
 from vff.moments.run import PreparedRows, Sums
 from vff.moments.statistics import Moments
 from vff.moments.threads import side_by_side
-
-NODES = 12
-"""Of a stretch."""
-_LENGTH = 1.0  # of a stretch, in log s^2
-_MOST_EXACT = NODES  # different variances, of which each is a node
-_ANGLES = np.pi * (2.0 * np.arange(NODES) + 1.0) / (2.0 * NODES)
-_PLACES, _SHARES = np.cos(_ANGLES), np.sin(_ANGLES) * (-1.0) ** np.arange(NODES)
-
-
-class Stretch(NamedTuple):
-    """Rows with the nodes that stand for their variances."""
-
-    rows: np.ndarray
-    """Their numbers, rising, (N,)."""
-    variances: np.ndarray
-    """Of the nodes, (K,)."""
-    shares: np.ndarray
-    """l_k at every row, (N, K)."""
-
-
-def stretches(variances: np.ndarray) -> Iterator[Stretch]:
-    """All rows, those of one stretch together."""
-    few = _few(variances)
-    if few is not None:
-        for value in few:
-            rows = np.flatnonzero(variances == value)
-            yield Stretch(rows, np.array([value]), np.ones((rows.size, 1)))
-        return
-    exact = np.flatnonzero(variances == 0.0)
-    if exact.size:
-        yield Stretch(exact, np.zeros(1), np.ones((exact.size, 1)))
-    some = np.flatnonzero(variances > 0.0)
-    u = np.log(variances[some]) / _LENGTH
-    numbers = np.floor(u)
-    order = np.argsort(numbers, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-        first = numbers[rows[0]]
-        yield Stretch(some[rows], nodes_of(first), _lagrange(2.0 * (u[rows] - first) - 1.0))
-
-
-def nodes_of(number: float) -> np.ndarray:
-    """The variances at the nodes of a numbered stretch, (K,): the same bits wherever they are asked for."""
-    return np.exp(_LENGTH * (number + 0.5 + 0.5 * _PLACES))
-
-
-def _few(variances: np.ndarray) -> np.ndarray | None:
-    """The different variances, where they are few."""
-    some = np.unique(variances[: 16 * _MOST_EXACT])
-    if some.size > _MOST_EXACT:
-        return None
-    found = np.unique(variances)
-    return found if found.size <= _MOST_EXACT else None
-
-
-def _lagrange(t: np.ndarray) -> np.ndarray:
-    """The Lagrange polynomials of the nodes at places t in [-1, 1], (N, K), by the barycentric formula."""
-    away = t[:, None] - _PLACES
-    hit = away == 0.0
-    away[hit] = 1.0
-    shares = _SHARES / away
-    found = shares / shares.sum(axis=1, keepdims=True)
-    rows = hit.any(axis=1)
-    found[rows] = hit[rows]
-    return found
 
 
 def run_noisy_pass(
@@ -128,10 +64,17 @@ def _node_sums(prepared: PreparedRows, source: RowBlock, shares: np.ndarray, off
 
 @dataclass(frozen=True)
 class NoisySums:
-    """Sums by node, to be put together for a common variance again and again."""
+    """Sums by node, to be put together for a common variance again and again.
+
+    They are put together first and restricted to fewer harmonics afterwards, which is a map of one set of sums.
+    """
 
     moments: Moments
     """With nodes."""
+
+    def terms(self, kept: Sequence[int]) -> "NoisySums":
+        """Of some of the terms."""
+        return NoisySums(self.moments.terms(kept))
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -154,32 +97,38 @@ class NoisySums:
         blocks = {pair: np.stack([node.blocks[pair] for node in every]) for pair in self.moments.blocks}
         return numbers, grams, projects, blocks
 
-    def combined(self, shares: np.ndarray) -> Moments:
-        """sum_k share_k (the sums at node k); without nodes."""
+    def combined(self, shares: np.ndarray) -> list[Moments]:
+        """sum_k share_k (the sums at node k) for every row of shares, (R, K); without nodes. One look at the sums."""
         numbers, grams, projects, blocks = self._stacked
 
-        def total(stack: np.ndarray) -> np.ndarray:
-            return (shares @ stack.reshape(shares.size, -1)).reshape(stack.shape[1:])
+        def totals(stack: np.ndarray) -> np.ndarray:
+            return (shares @ stack.reshape(len(stack), -1)).reshape(len(shares), *stack.shape[1:])
 
-        weight, target, squares = (shares @ numbers).tolist()
-        return replace(
-            self.moments,
-            weight=weight,
-            target=target,
-            target_squared=squares,
-            grams=tuple(map(total, grams)),
-            projects=tuple(map(total, projects)),
-            blocks={pair: total(stack) for pair, stack in blocks.items()},
-            nodes={},
-        )
+        found = totals(numbers), [totals(own) for own in grams], [totals(own) for own in projects]
+        crossed = {pair: totals(stack) for pair, stack in blocks.items()}
+        return [
+            replace(
+                self.moments,
+                weight=float(found[0][r, 0]),
+                target=float(found[0][r, 1]),
+                target_squared=float(found[0][r, 2]),
+                grams=tuple(own[r] for own in found[1]),
+                projects=tuple(own[r] for own in found[2]),
+                blocks={pair: own[r] for pair, own in crossed.items()},
+                nodes={},
+            )
+            for r in range(len(shares))
+        ]
 
     def weighed(self, noise: float) -> Moments:
         """With weights w / (s^2 + noise)."""
-        return self.combined(1.0 / (self.variances + noise))
+        return self.combined(1.0 / (self.variances + noise)[None])[0]
 
-    def drift(self, noise: float) -> Moments:
-        """The derivative of ``weighed`` in log noise."""
-        return self.combined(-noise / (self.variances + noise) ** 2)
+    def weighed_and_drift(self, noise: float) -> tuple[Moments, Moments]:
+        """The same, and its derivative in log noise."""
+        weights = 1.0 / (self.variances + noise)
+        weighed, drift = self.combined(np.stack([weights, -noise * weights**2]))
+        return weighed, drift
 
     def log_noise(self, noise: float) -> float:
         """sum w log(s^2 + noise)."""

@@ -11,6 +11,7 @@ import numpy as np
 from vff.basis.protocol import Axis, Basis, Change
 from vff.linalg import BlockGram, along, slices_of
 from vff.moments.gram import features_sum, term_gram
+from vff.moments.noise_nodes import crowded, shares_of
 from vff.moments.rows import ColumnRequest, TermRequest, joint
 
 Harmonics = tuple[tuple[int | None, ...], ...]
@@ -136,8 +137,12 @@ class Moments(KeyedByPairs):
         both = self._mapped(lambda mine, theirs: mine + sign * theirs, other)
         nodes = dict(self.nodes)
         for variance, theirs in other.nodes.items():
-            mine = nodes.get(variance, Moments.zero(self.request, self.offset))
-            nodes[variance] = mine._combine(theirs, sign)
+            nodes[variance] = _onto(nodes.get(variance), theirs, float(sign))
+        for alone, twelve in [*crowded(nodes)]:
+            for variance, shares in zip(alone.tolist(), shares_of(alone).tolist(), strict=True):
+                gone = nodes.pop(variance)
+                for node, share in zip(twelve.tolist(), shares, strict=True):
+                    nodes[node] = _onto(nodes.get(node), gone, share)
         return replace(both, n=self.n + sign * other.n, nodes=nodes)
 
     def _mapped(self, function: Callable[..., Any], *others: "Moments") -> "Moments":
@@ -268,3 +273,8 @@ class Moments(KeyedByPairs):
             raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.detail}")
         small = large.resized(M)
         return self._with_factor(s, d, small, large.to(small))
+
+
+def _onto(mine: Moments | None, theirs: Moments, share: float) -> Moments:
+    """The sums at a node with a share of others added, which may be less than nothing."""
+    return theirs.scaled(share) if mine is None else mine + theirs.scaled(share)

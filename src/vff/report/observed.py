@@ -44,7 +44,7 @@ def latent(model: ProcessMixin, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_of_y(model: ProcessMixin, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Of a new y where the latent function has this mean and variance."""
-    return model.likelihood_.predictive(mean, variance, np.ones(mean.size)).mean()
+    return model.likelihood_.predictive(mean, variance, np.full(mean.size, model.likelihood_.extra_alone)).mean()
 
 
 def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Data:
@@ -54,10 +54,11 @@ def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Data:
     new y. NaN where it says nothing: of zeros and ones, and where it would depend on an exposure.
     """
     mean, variance = latent(model, x)
-    likelihood, ones, half = model.likelihood_, np.ones(mean.size), half_width(level) * np.sqrt(variance)
-    new = likelihood.predictive(mean, variance, ones)
+    likelihood, half = model.likelihood_, half_width(level) * np.sqrt(variance)
+    alone = np.full(mean.size, likelihood.extra_alone)
+    new = likelihood.predictive(mean, variance, alone)
     # the mean of y never falls in f, so that it takes quantiles to quantiles
-    lower, upper = (likelihood.conditional_mean(mean + side * half, ones) for side in (-1.0, 1.0))
+    lower, upper = (likelihood.conditional_mean(mean + side * half, alone) for side in (-1.0, 1.0))
     scatters = likelihood.column is None and not likelihood.binary
     ends = new.interval(level) if scatters else np.full((2, mean.size), np.nan)
     return {"mean": new.mean(), "lower": lower, "upper": upper, "y_lower": ends[0], "y_upper": ends[1]}
@@ -80,7 +81,8 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     if y is None:
         return x, None
     target = model._as_numbers(column_or_values(given, y, "y"), table.n_rows)
-    return x, _without_offset(model, target / extra_of(model.likelihood_, table), offset_of(model.offset, table))
+    counted_by = 1.0 if model.likelihood_.known_errors else extra_of(model.likelihood_, table)
+    return x, _without_offset(model, target / counted_by, offset_of(model.offset, table))
 
 
 def _without_offset(model: ProcessMixin, y: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
@@ -98,7 +100,7 @@ def target_text(model: ProcessMixin, y: Any) -> str:
     if model.likelihood_.binary:
         return f"P({name} = {_second(model)})"
     column = model.likelihood_.column
-    return name if column is None else f"{name} / {column}"
+    return name if column is None or model.likelihood_.known_errors else f"{name} / {column}"
 
 
 def scale_text(model: ProcessMixin) -> str:

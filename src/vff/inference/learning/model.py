@@ -44,6 +44,11 @@ class SumModel:
     """The largest prior variance that all terms together are let have."""
     row_noise: RowNoise | None = None
     """Of sums whose weights have the variances of their rows in them; the noise variance is one then."""
+    noisy: NoisySums | None = None
+    """Where rows have error bars and the noise beside them is learnt: sums of these terms by error, for all harmonics.
+
+    ``moments`` are then without weights for how well a row is known.
+    """
 
     @property
     def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
@@ -77,8 +82,10 @@ class SumModel:
     @property
     def _noise_bounds(self) -> tuple[float, float]:
         """Beside error bars the noise may be so small that it adds nothing to the least of them."""
-        least = min((variance for variance in self.moments.nodes if variance > 0.0), default=np.inf)
-        return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * least), NOISE_BOUNDS[1]
+        if self.noisy is None:
+            return NOISE_BOUNDS
+        least = np.min(self.noisy.variances, where=self.noisy.variances > 0.0, initial=np.inf)
+        return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * float(least)), NOISE_BOUNDS[1]
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -105,6 +112,7 @@ class SumModel:
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
         more = {"intercept": self.intercept, "widest": self.widest, "row_noise": self.row_noise}
+        more["noisy"] = None if self.noisy is None else self.noisy.terms((s,))
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -122,36 +130,40 @@ class SumModel:
     @property
     def has_error_bars(self) -> bool:
         """Whether rows have variances of their own."""
-        return self.row_noise is not None or bool(self.moments.nodes)
+        return self.row_noise is not None or self.noisy is not None
 
     @cached_property
-    def _noisy(self) -> NoisySums:
-        return NoisySums(self.moments)
-
-    @cached_property
-    def _weighed(self) -> dict[float, "SumModel"]:
+    def _weighed(self) -> "dict[float, tuple[SumModel, SumModel]]":
         return {}
 
     def weighed(self, noise: float) -> "SumModel":
         """Rows with error bars beside a noise variance, as rows of their own weights beside one that is one."""
+        return self._weighed_and_drift(noise)[0]
+
+    def _weighed_and_drift(self, noise: float) -> "tuple[SumModel, SumModel]":
+        """The same, and the model of the derivatives of its sums in log noise."""
         if noise not in self._weighed:
-            row_noise = RowNoise(self.weight, self._noisy.log_noise(noise))
+            assert self.noisy is not None
+            row_noise = RowNoise(self.weight, self.noisy.log_noise(noise))
+            both = [own.restricted(self.harmonics) for own in self.noisy.weighed_and_drift(noise)]
+            models = [replace(self, moments=own, row_noise=row_noise, noisy=None) for own in both]
             self._weighed.clear()  # what was asked for before is asked for no more
-            self._weighed[noise] = replace(self, moments=self._noisy.weighed(noise), row_noise=row_noise)
+            self._weighed[noise] = models[0], models[1]
         return self._weighed[noise]
 
     def weighed_at(self, setting: Hyperparameters) -> "tuple[SumModel, Hyperparameters]":
         """The model whose sums are those at a setting, and the setting there; itself where rows have no error bars."""
-        if not self.moments.nodes:
+        if self.noisy is None:
             return self, setting
         return self.weighed(setting.noise), setting._replace(noise=1.0)
 
     def _drift(self, setting: Hyperparameters) -> Drift:
         """Of what the rows sum to, in the logarithm of the noise beside error bars."""
-        change = replace(self, moments=self._noisy.drift(setting.noise))
+        assert self.noisy is not None
+        _, change = self._weighed_and_drift(setting.noise)
         own = change.equations(setting)
         totals = change.weight, change.prior_trace(setting), change.intercept_at(setting)
-        return Drift(own.G, own.b, own.yy, *totals, self._noisy.log_noise_drift(setting.noise))
+        return Drift(own.G, own.b, own.yy, *totals, self.noisy.log_noise_drift(setting.noise))
 
     @property
     def target(self) -> float:
@@ -172,7 +184,7 @@ class SumModel:
     def solver(self) -> Solver:
         """What its equations are solved by."""
         found = choose_solver(self.moments.request)
-        if self.moments.nodes and not found.exact:
+        if self.noisy is not None and not found.exact:
             raise ValueError(
                 f"a noise variance that is learnt beside error bars needs a factor of all features, and there are "
                 f"{self.size:,}, too many for one; use fewer frequencies, or noise_variance=0"
@@ -297,7 +309,7 @@ class SumModel:
                 change = slopes[own.name]
                 pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
-        log_noise = cotangents.along(self._drift(setting)) if self.moments.nodes else cotangents.log_noise
+        log_noise = cotangents.log_noise if self.noisy is None else cotangents.along(self._drift(setting))
         return np.array([*gradient, log_noise])
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
-from vff.moments import Harmonics
+from vff.moments import Harmonics, NoisySums
 from vff.words import shown
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
@@ -81,8 +81,10 @@ def with_target(task: FitTask) -> FitTask:
 
 def model_of(task: FitTask) -> SumModel:
     """The model of the sums, as learning sees it."""
-    inner = standardised(task.sums.moments, task.sums.tails, task.target)
-    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None)
+    moments, tails = standardised(task.sums.moments, task.sums.tails, task.target)
+    noisy = NoisySums(moments) if moments.nodes else None
+    plain = replace(moments, nodes={})
+    return SumModel(task.terms, plain, tails, intercept=REACH**2 if task.centred else None, noisy=noisy)
 
 
 def _with_averages(final: Stage, model: SumModel) -> Stage:
@@ -97,6 +99,12 @@ def _with_averages(final: Stage, model: SumModel) -> Stage:
 def _stages(task: FitTask, model: SumModel) -> list[Stage]:
     if task.without_noise:
         # error bars are all the noise there is: weights are known, and beside them it is one
+        exact = task.sums.moments.nodes.get(0.0)
+        if exact is not None and exact.weight > 0.0:
+            raise ValueError(
+                f"{exact.weight:g} row(s) have an error bar of zero, and with noise_variance=0 no noise at all; leave "
+                "noise_variance=None to learn what is beside the error bars, or give these rows one"
+            )
         model = model.weighed(0.0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return learn_from_sums(task, model, 1.0, known={"free": model.all_but_noise})

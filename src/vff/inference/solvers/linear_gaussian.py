@@ -14,7 +14,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from vff.inference.solvers.records import Drift, Intercept, InterceptPosterior, RowNoise
-from vff.linalg import AbstractInvertible, AbstractSymmetric, BlockDiagonal, NotPositiveDefinite, OuterView, StructuredCotangent
+from vff.linalg import (
+    AbstractInvertible,
+    AbstractSymmetric,
+    BlockDiagonal,
+    NotPositiveDefinite,
+    OuterView,
+    StructuredCotangent,
+)
 
 _ROUNDING = 1e-12
 
