@@ -29,8 +29,8 @@ from vff.kernels.formula import ColumnError, parse_terms
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
-_OF_ROWS = ("target", "terms", "weight", "noise_std", "offset", "likelihood", "exposure", "domain", "frequencies", "edges", "types",
-            "delimiter", "checkpoint")  # fmt: skip
+_OF_ROWS = ("target", "terms", "weight", "noise_std", "offset", "likelihood", "exposure", "domain", "frequencies",
+            "edges", "types", "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
 
@@ -65,9 +65,8 @@ def _fitted(options: Namespace, reporter: Reporter) -> Made:
         raise UsageError("DATA was expected to be rows or statistics, found both; fit one kind at a time")
     given = [name for name in _OF_ROWS if getattr(options, name) is not None] + ["classify"] * options.classify
     if given:
-        raise UsageError(
-            f"--{given[0].replace('_', '-')} is for rows, found it beside statistics, which have it settled; leave it out"
-        )
+        name = given[0].replace("_", "-")
+        raise UsageError(f"--{name} is for rows, found it beside statistics, which have it settled; leave it out")
     reporter.phase("learning")
     model, before = _together(options.data)
     model.learn()

@@ -129,7 +129,7 @@ class Binding:
 
 
 def default_kernel(table: Table, beside: Iterable[Hashable] = ()) -> Kernel:
-    """What every column stands for by itself, without names numbers; none for those that are read for something else."""
+    """What every column stands for by itself, without names numbers; nothing where it is read for something else."""
     left_out = {column_of(column, table) for column in beside}
     for index in range(table.n_columns) if table.names else ():
         if index not in left_out and table.kind(index) == "text":
@@ -142,8 +142,8 @@ def default_kernel(table: Table, beside: Iterable[Hashable] = ()) -> Kernel:
     ]
     if not leaves:
         raise ValueError(
-            f"X has no column beside {listed(tuple(map(str, beside)))}, which the likelihood or the offset takes; give it one to "
-            "model"
+            f"X has no column beside {listed(tuple(map(str, beside)))}, which the likelihood or the offset takes; "
+            "give it one to model"
         )
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 

@@ -86,16 +86,16 @@ def named(columns: Iterable[Any], names: Any) -> tuple[str, ...]:
 def offset_missing(column: str, names: Sequence[str]) -> str:
     """The sentence about rows to predict that do not say what is added to the function there."""
     return (
-        f"column {shown(column)} is the offset of the fit, which is added to the function wherever it is predicted, and "
-        f"X has {listed(names)}; add the column, with zeros for the function alone"
+        f"column {shown(column)} is the offset of the fit, which is added to the function wherever it is predicted, "
+        f"and X has {listed(names)}; add the column, with zeros for the function alone"
     )
 
 
 def errors_missing(column: str, names: Sequence[str]) -> str:
     """The sentence about rows to predict that do not say how well they will be measured."""
     return (
-        f"column {shown(column)} has the standard deviations of y in the fit, and a new y at a row has that of its own, "
-        f"and X has {listed(names)}; add the column, with zeros for an instrument without error"
+        f"column {shown(column)} has the standard deviations of y in the fit, a new y has that of its own row, and X "
+        f"has {listed(names)}; add the column, with zeros for an instrument without error"
     )
 
 
@@ -115,8 +115,8 @@ def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         raise ValueError(
-            f"column {shown(column)} is the offset, which must be a finite number in every row, and it is {values[row]} "
-            f"in row {table.first + row}; mend it, or leave that row out"
+            f"column {shown(column)} is the offset, which must be a finite number in every row, and it is "
+            f"{values[row]} in row {table.first + row}; mend it, or leave that row out"
         )
     return values
 

@@ -251,14 +251,10 @@ def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
     nothing = isinstance(value, Real) and not isinstance(value, bool) and float(value) == 0.0
     if nothing and error_bars:
         return 0.0
-    advice = (
-        ""
-        if not nothing
-        else (
-            "; zero, no noise, is for rows with error bars, noise_std=: without them start from a small number such as 1e-8"
-        )
-    )
-    raise ValueError(f"noise_variance must be None or a positive number, got {shown(value)}{advice}")
+    said = f"noise_variance must be None or a positive number, got {shown(value)}"
+    if nothing:
+        said += "; no noise at all is for rows with error bars (noise_std): without these give a small number, 1e-8"
+    raise ValueError(said)
 
 
 def check_column(name: str, value: Any) -> Any:

@@ -176,7 +176,7 @@ class GPRegressor(RegressionMixin, CollectingModel):
         y : array (N,) or name of a column of X
             A column that is named is no feature. Where X is not in memory, y and the weights are names.
         sample_weight : array (N,), name of a column of X, or None
-            A row of weight w counts as w equal rows. It says nothing of how well a row was measured: ``noise_std`` does.
+            A row of weight w counts as w equal rows. How well a row was measured is ``noise_std``.
         noise_std : array (N,) or None
             Known standard deviations of y, of rows in memory, where they are no column of X that the model names.
             Predictions then have the noise beside them alone.
@@ -240,8 +240,8 @@ class GPRegressor(RegressionMixin, CollectingModel):
         likelihood = self._requested_likelihood()
         if errors and likelihood.known_errors:
             raise ValueError(
-                f"error bars are in column {shown(likelihood.column)} of X, as the model says, and fit was given others; "
-                "leave one of them out"
+                f"error bars are in column {shown(likelihood.column)} of X, as the model says, and fit was given "
+                "others; leave one of them out"
             )
         return self._with_errors(likelihood, None) if errors else likelihood
 
@@ -249,8 +249,8 @@ class GPRegressor(RegressionMixin, CollectingModel):
         """Gaussian noise beside error bars."""
         if not likelihood.conjugate:
             raise ValueError(
-                f"noise_std is for likelihood='gaussian', whose noise is beside the error bars; got {shown(likelihood)}: "
-                "leave one of them out"
+                f"noise_std is for likelihood='gaussian', whose noise is beside the error bars; got "
+                f"{shown(likelihood)}: leave one of them out"
             )
         return ErrorBars(noise_std=column)
 

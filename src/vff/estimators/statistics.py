@@ -131,8 +131,8 @@ def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
         own, other = getattr(mine.options, name), getattr(theirs.options, name)
         if _meant(own) != _meant(other):
             raise ValueError(
-                f"{name} of the two models differs, {own} and {other}, so their sums are not of the same thing; sum both "
-                f"with the same {name}"
+                f"{name} of the two models differs, {own} and {other}, so their sums are not of the same thing; sum "
+                f"both with the same {name}"
             )
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
@@ -237,10 +237,11 @@ def summed(
     if variances is not None:
         if beyond:
             raise ValueError(
-                f"rows lie beyond the domain {plan.request.columns[0].domain.describe()}, and rows with error bars must "
-                "lie inside: widen the domain"
+                f"rows lie beyond the domain {plan.request.columns[0].domain.describe()}, and rows with error bars "
+                "must lie inside: widen the domain"
             )
-        return Summed(*_with_reason(*run_noisy_pass(plan, rows, variances, offset, *told)))
+        moments, choices = run_noisy_pass(plan, rows, variances, offset, *told)
+        return Summed(moments, (), tuple(choices))
     moments, choices = run_pass(plan, rows, offset, *told)
     tails: tuple[TailRows, ...] = ()
     if beyond:
@@ -249,16 +250,15 @@ def summed(
     return Summed(moments, tails, tuple(choices))
 
 
-def _with_reason(moments: Moments, choices: list[Choice]) -> tuple[Moments, tuple[TailRows, ...], tuple[Choice, ...]]:
-    """The engines of a pass over rows with error bars, which say how many sums it took."""
-    count = f"; error bars: sums at {len(moments.nodes)} nodes of their squares"
-    return moments, (), tuple(Choice(own.name, own.reason + count) for own in choices)
-
-
 def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
     """The sums of more rows on top of those seen, which know of them already."""
     tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
-    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=engines_used(new.choices, plan, seen))
+    moments, choice = seen.moments + new.moments, engines_used(new.choices, plan, seen)
+    if moments.nodes:
+        choice = replace(
+            choice, reason=f"{choice.reason}; error bars: sums at {len(moments.nodes)} nodes of their squares"
+        )
+    return replace(seen, moments=moments, tails=tails, choice=choice)
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:

@@ -6,9 +6,9 @@ sigma^2 is: on a stretch of u of length one, the polynomial through twelve Cheby
 
     sum w phi phi' / (s^2 + sigma^2) = sum_k 1 / (v_k + sigma^2)  sum w l_k(log s^2) phi phi',       v_k = exp(u_k)
 
-and sum w log(s^2 + sigma^2) = sum_k log(v_k + sigma^2) sum w l_k(log s^2) alike. Stretches and nodes are the same for all
-rows there will ever be, and only those are kept that have rows, so that sums of any partition add up. Where variances
-are few, each is a node of its own and nothing is interpolated; so is zero (``noise_nodes``).
+and sum w log(s^2 + sigma^2) = sum_k log(v_k + sigma^2) sum w l_k(log s^2) alike. Stretches and nodes are the same for
+all rows there will ever be, and only those are kept that have rows, so that sums of any partition add up. Where
+variances are few, each is a node of its own and nothing is interpolated; so is zero (``noise_nodes``).
 """
 
 from collections.abc import Callable, Sequence

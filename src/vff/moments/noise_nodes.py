@@ -72,7 +72,7 @@ def shares_of(variances: np.ndarray) -> np.ndarray:
 
 
 def crowded(variances: Iterable[float]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Nodes of their own that are too many for their stretch, or stand beside its twelve, (N,), and the twelve, (K,)."""
+    """Nodes of their own that are too many for a stretch, or stand beside its twelve, (N,), and the twelve, (K,)."""
     every = np.array([variance for variance in variances if variance > 0.0])
     numbers = _numbers(every) if every.size else every
     for number in np.unique(numbers):

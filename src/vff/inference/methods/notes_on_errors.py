@@ -36,8 +36,8 @@ def on_error_bars(final: Stage, task: "FitTask") -> tuple[str, ...]:
                 "these: they look too large, and so are the intervals; see whether they are standard deviations",
             )
         return (
-            "the noise beside the error bars came to nothing: these explain all the scatter; noise_variance=0 leaves it "
-            "out",
+            "the noise beside the error bars came to nothing: these explain all the scatter; noise_variance=0 leaves "
+            "it out",
         )
     if noise > _FAR_LARGER * typical:
         return (

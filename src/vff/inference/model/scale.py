@@ -47,7 +47,7 @@ class TargetScale:
 
     @classmethod
     def _of_noisy(cls, sums: NoisySums, normalise: bool) -> "TargetScale":
-        """Weights w / (s^2 + scale^2), of a scale that is the one they give; from above, where it is that of all rows."""
+        """Weights w / (s^2 + scale^2), of the scale that they give; from above, where it is that of all rows."""
         plain = replace(sums.moments, nodes={})
         found = cls.of(plain, (), normalise)
         for _ in range(_ROUNDS):
