@@ -14,6 +14,7 @@ variances are few, each is a node of its own and nothing is interpolated; so is 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from vff.moments.plan import PassPlan, RowBlock
 from vff.moments.run import PreparedRows, Sums
 from vff.moments.statistics import Moments
 from vff.moments.threads import side_by_side
+
+_MOST_CELLS = 2**25
 
 
 def run_noisy_pass(
@@ -43,9 +46,10 @@ def run_noisy_pass(
         whole = stretch.rows.size == source.n
         own = source if whole else source.taken(columns, [stretch.rows])
         prepared = PreparedRows(plan, own)
-        for k, variance in enumerate(stretch.variances.tolist()):
-            sums = _node_sums(prepared, own, stretch.shares[:, k], offset)
-            nodes[variance], choices = sums.moments(offset), choices or sums.choices
+        for some in _batches(plan, stretch.variances.size):
+            every = _node_sums(prepared, own, stretch.shares[:, some], offset)
+            nodes |= dict(zip(stretch.variances[some].tolist(), (sums.moments(offset) for sums in every), strict=True))
+            choices = choices or every[0].choices
         done += own.n
         progress(done)
     plain = sum(nodes.values(), Moments.zero(plan.request, offset))
@@ -53,13 +57,23 @@ def run_noisy_pass(
     return replace(plain, n=source.n, nodes=nodes), choices
 
 
-def _node_sums(prepared: PreparedRows, source: RowBlock, shares: np.ndarray, offset: float) -> Sums:
-    sums = Sums(prepared.plan)
+def _batches(plan: PassPlan, count: int) -> list[slice]:
+    """Nodes that are summed at once: all, unless their contingency tables would be too large together."""
+    sizes = [[plan.distinct_values[c] for c in one.columns] for one in plan.sets]
+    cells = sum(prod(own.size for own in some if own is not None) for some in sizes if None not in some)
+    step = max(1, min(count, _MOST_CELLS // max(cells, 1)))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def _node_sums(prepared: PreparedRows, source: RowBlock, shares: np.ndarray, offset: float) -> list[Sums]:
+    """One look at rows, for all nodes that they share."""
+    first, *others = [Sums(prepared.plan) for _ in range(shares.shape[1])]
     with side_by_side(prepared.n) as each:
         for rows, columns in prepared.chunks():
-            residual, w = source.y[rows] - offset, source.w[rows] * shares[rows]
-            sums.add(columns, w, w * residual, float((w * residual) @ residual), each)
-    return sums
+            residual, weights = source.y[rows] - offset, source.w[rows] * shares[rows].T
+            strengths = [(w, w * residual, float((w * residual) @ residual)) for w in weights]
+            first.add_each(others, columns, strengths, each)
+    return [first, *others]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.polynomial import legendre
+from scipy.signal import fftconvolve
 
 from vff.basis import Change, HarmonicBlock, TrigonometricLetters
 from vff.basis.protocol import pad, trim
 
+_FEW = 256  # harmonics, beyond which a convolution is faster by way of transforms
 CONSTANT = -0.5
 """The n-th derivative of B_n."""
 
@@ -167,7 +169,8 @@ def _wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
     a = wave[: K + 1].astype(complex)
     a[1:] -= 1j * wave[K + 1 :]
     # sum_m a_m mu_(k+m) is a correlation, sum_m conj(a_m) mu_(k-m) a convolution; both for k = 0 ... K
-    forward = np.convolve(both[top : top + 2 * K + 1], a[::-1], mode="valid")
-    backward = np.convolve(both[top - K : top + K + 1], a.conj(), mode="valid")
+    convolve = np.convolve if K <= _FEW else fftconvolve
+    forward = convolve(both[top : top + 2 * K + 1], a[::-1], mode="valid")
+    backward = convolve(both[top - K : top + K + 1], a.conj(), mode="valid")
     total = 0.5 * (forward + backward)
     return np.concatenate([total.real, total[1:].imag])
