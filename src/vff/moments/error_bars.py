@@ -22,7 +22,7 @@ from vff.moments.engines.base import Choice
 from vff.moments.noise_nodes import stretches
 from vff.moments.plan import PassPlan, RowBlock
 from vff.moments.run import PreparedRows, Sums
-from vff.moments.statistics import Moments
+from vff.moments.statistics import Harmonics, Moments
 from vff.moments.threads import side_by_side
 
 _MOST_CELLS = 2**25
@@ -80,7 +80,8 @@ def _node_sums(prepared: PreparedRows, source: RowBlock, shares: np.ndarray, off
 class NoisySums:
     """Sums by node, to be put together for a common variance again and again.
 
-    They are put together first and restricted to fewer harmonics afterwards, which is a map of one set of sums.
+    They are put together first and restricted to fewer harmonics afterwards, which is a map of one set of sums; and for
+    that map to be cheap, from no more than about twice as many.
     """
 
     moments: Moments
@@ -88,7 +89,30 @@ class NoisySums:
 
     def terms(self, kept: Sequence[int]) -> "NoisySums":
         """Of some of the terms."""
-        return NoisySums(self.moments.terms(kept))
+        return self if list(kept) == [*range(len(self.moments.request.terms))] else NoisySums(self.moments.terms(kept))
+
+    @cached_property
+    def _levels(self) -> "dict[Harmonics, NoisySums]":
+        return {}
+
+    def near(self, harmonics: Harmonics) -> "NoisySums":
+        """The sums for fewer harmonics, though no fewer than these: a power of two of every factor."""
+        full = self.moments.request.harmonics
+        wanted, twice = (
+            tuple(
+                tuple(
+                    None if M is None or most is None else min(most, times * 2 ** (M - 1).bit_length())
+                    for M, most in own
+                )
+                for own in (zip(*both, strict=True) for both in zip(harmonics, full, strict=True))
+            )
+            for times in (1, 2)
+        )
+        if wanted == full:
+            return self
+        if wanted not in self._levels:
+            self._levels[wanted] = NoisySums(self.near(twice).moments.restricted(wanted))
+        return self._levels[wanted]
 
     @cached_property
     def variances(self) -> np.ndarray:

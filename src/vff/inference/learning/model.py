@@ -133,22 +133,22 @@ class SumModel:
         return self.row_noise is not None or self.noisy is not None
 
     @cached_property
-    def _weighed(self) -> "dict[float, tuple[SumModel, SumModel]]":
+    def _weighed(self) -> "dict[float, tuple[SumModel, Moments]]":
         return {}
 
     def weighed(self, noise: float) -> "SumModel":
         """Rows with error bars beside a noise variance, as rows of their own weights beside one that is one."""
         return self._weighed_and_drift(noise)[0]
 
-    def _weighed_and_drift(self, noise: float) -> "tuple[SumModel, SumModel]":
-        """The same, and the model of the derivatives of its sums in log noise."""
+    def _weighed_and_drift(self, noise: float) -> "tuple[SumModel, Moments]":
+        """The same, and the derivatives of its sums in log noise, for no fewer harmonics."""
         if noise not in self._weighed:
             assert self.noisy is not None
             row_noise = RowNoise(self.weight, self.noisy.log_noise(noise))
-            both = [own.restricted(self.harmonics) for own in self.noisy.weighed_and_drift(noise)]
-            models = [replace(self, moments=own, row_noise=row_noise, noisy=None) for own in both]
+            sums, drift = self.noisy.near(self.harmonics).weighed_and_drift(noise)
+            model = replace(self, moments=sums.restricted(self.harmonics), row_noise=row_noise, noisy=None)
             self._weighed.clear()  # what was asked for before is asked for no more
-            self._weighed[noise] = models[0], models[1]
+            self._weighed[noise] = model, drift
         return self._weighed[noise]
 
     def weighed_at(self, setting: Hyperparameters) -> "tuple[SumModel, Hyperparameters]":
@@ -160,7 +160,8 @@ class SumModel:
     def _drift(self, setting: Hyperparameters) -> Drift:
         """Of what the rows sum to, in the logarithm of the noise beside error bars."""
         assert self.noisy is not None
-        _, change = self._weighed_and_drift(setting.noise)
+        _, moments = self._weighed_and_drift(setting.noise)
+        change = replace(self, moments=moments.restricted(self.harmonics), noisy=None)
         own = change.equations(setting)
         totals = change.weight, change.prior_trace(setting), change.intercept_at(setting)
         return Drift(own.G, own.b, own.yy, *totals, self.noisy.log_noise_drift(setting.noise))
