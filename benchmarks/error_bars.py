@@ -2,8 +2,8 @@
 
     python benchmarks/error_bars.py [--rows 1000 10000 100000 1000000] [--cycles 20] [--quality 20]
 
-Rows are a draw from celerite2's own sampler at random times, with error bars over a decade and a noise of its own beside
-them, ``diag = err**2 + noise``. Every row meets twelve nodes at most, so that a pass may cost twelve times the plain
+Rows are a draw from celerite2's own sampler at random times, with error bars over a decade and noise beside them,
+``diag = err**2 + noise``. Every row meets twelve nodes at most, so that a pass may cost twelve times the plain
 one; "nodes" is how many sums are kept. Both learn period, quality, variance and noise from a period 30 % off, vff by a
 fit, celerite2 by L-BFGS-B with gradients by differences (its NumPy interface has no others). "z" is the standard
 deviation of new residuals divided by their stated one. The second time of a warm process counts on both sides.
