@@ -70,9 +70,9 @@ class Run(NamedTuple):
 def optimise(problem: Problem, seed: int) -> Run:
     """From a few rows, one at a time."""
     D, low, size = len(problem.box), problem.box[:, 0], np.ptp(problem.box, axis=1)
-    everywhere = low + size * qmc.Sobol(D, seed=seed).random(2048)[:CANDIDATES]
+    everywhere = low + size * qmc.Sobol(D, rng=seed).random(2048)[:CANDIDATES]
     spread = float(np.ptp(problem.function(everywhere)))
-    X = low + size * qmc.LatinHypercube(D, seed=seed).random(FIRST)
+    X = low + size * qmc.LatinHypercube(D, rng=seed).random(FIRST)
     y, seconds, twice = problem.function(X), [], 0
     kernel = Matern52(0) if D == 1 else Matern52(0) * Matern52(1)
     domain = {d: tuple(ends) for d, ends in enumerate(problem.box.tolist())}

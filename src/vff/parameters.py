@@ -52,7 +52,7 @@ class Between(float):
         own.low, own.high, own.started = low, high, start is not None
         return own
 
-    def __getnewargs__(self) -> tuple[float, float, float | None]:
+    def __getnewargs__(self) -> Any:
         return self.low, self.high, float(self) if self.started else None
 
     def __repr__(self) -> str:

@@ -356,9 +356,10 @@ def test_units(case: Case) -> None:
         assert likelihood.in_units(3.0) == likelihood
         return
     other, zero = likelihood.in_units(3.0), np.zeros_like(f)
-    there = other.expected(other.psi, 3 * y, extra, 3 * f, zero).value
+    moved = 3 * extra if likelihood.known_errors else extra  # error bars are in units of y, too
+    there = other.expected(other.psi, 3 * y, moved, 3 * f, zero).value
     np.testing.assert_allclose(there, case.logpdf(y, f, extra) - np.log(3.0), rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(other.cdf(3 * y, 3 * f, extra), likelihood.cdf(y, f, extra), rtol=1e-11)
+    np.testing.assert_allclose(other.cdf(3 * y, 3 * f, moved), likelihood.cdf(y, f, extra), rtol=1e-11)
 
 
 def test_rows_that_cannot_be_are_refused(case: Case) -> None:

@@ -71,6 +71,15 @@ MAKERS: dict[str, tuple[Case, ...]] = {
             "gaussian", lk.Gaussian(0.3), lambda y, f, e: stats.norm.logpdf(y, f, np.sqrt(0.3)), lk.Gaussian(), MISSING
         ),
     ),
+    "ErrorBars": (
+        Case(
+            "error bars",
+            lk.ErrorBars(0.3, "e"),
+            lambda y, f, e: stats.norm.logpdf(y, f, np.sqrt(0.3 + e**2)),
+            lk.ErrorBars(noise_std="e"),
+            (*MISSING, ([0, 1], [1, -2], "zero or more, in column 'e', but it is -2 at row 1")),
+        ),
+    ),
     "StudentT": (
         Case("student", lk.StudentT(0.4, 5.0), lambda y, f, e: stats.t.logpdf(y, 5.0, f, 0.4), lk.StudentT(), MISSING),
         Case(

@@ -38,6 +38,8 @@ class LikelihoodBaseline(Baseline):
 
     def fit(self, X: Any, y: Any) -> Self:
         likelihood = by_name(self.likelihood)
+        if likelihood.known_errors:
+            raise ValueError("inducing points know no error bars; use vff.GPRegressor(noise_std=...)")
         table, y = self._checked(X, y)
         extra = extra_of(likelihood, table)
         likelihood.check(y, extra)

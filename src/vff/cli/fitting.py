@@ -31,8 +31,8 @@ from vff.kernels.reading import parse_formula
 from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_names
 from vff.words import shortened, shown
 
-_OF_ROWS = ("target", "terms", "weight", "likelihood", "exposure", "domain", "frequencies", "edges", "interactions",
-            "types", "delimiter", "checkpoint")  # fmt: skip
+_OF_ROWS = ("target", "terms", "weight", "noise_std", "offset", "likelihood", "exposure", "domain", "frequencies",
+            "edges", "interactions", "types", "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
 
@@ -67,7 +67,8 @@ def _fitted(options: Namespace, reporter: Reporter) -> Made:
         raise UsageError("DATA was expected to be rows or statistics, found both; fit one kind at a time")
     given = [name for name in _OF_ROWS if getattr(options, name) is not None] + ["classify"] * options.classify
     if given:
-        raise UsageError(f"--{given[0]} is for rows, found it beside statistics, which have it settled; leave it out")
+        name = given[0].replace("_", "-")
+        raise UsageError(f"--{name} is for rows, found it beside statistics, which have it settled; leave it out")
     reporter.phase("learning")
     model, before = _together(options.data)
     model.learn()
@@ -85,7 +86,10 @@ def _from_rows(options: Namespace, reporter: Reporter) -> Made:
         learn = model.collect
     reporter.phase("reading the rows")
     learn(source, options.target, sample_weight=options.weight)
-    given = {name: getattr(options, name, None) for name in ("target", "weight", "terms", "missing", "faulty")}
+    given = {
+        name: getattr(options, name, None)
+        for name in ("target", "weight", "noise_std", "offset", "terms", "missing", "faulty")
+    }
     return model, units, {**given, "data": list(options.data)}
 
 
@@ -147,9 +151,9 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     if options.target is None:
         raise UsageError("--target was expected to name the column to explain, found none; give --target COLUMN")
     roles = {options.target: "the target"}
-    for option in ("weight", "exposure"):
+    for option in ("weight", "exposure", "offset", "noise_std"):
         if getattr(options, option, None):
-            roles[getattr(options, option)] = f"the {option}"
+            roles[getattr(options, option)] = f"the {option.replace('_', '-')}"
     need_columns(source, [(name, f"--{role.split()[-1]}") for name, role in roles.items()])
     kinds = kinds_of(source)
     if kinds[options.target] == "text" and not getattr(options, "classify", False):
@@ -163,6 +167,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "edges": "auto" if options.edges is None else options.edges,
         "interactions": getattr(options, "interactions", None),
         "missing": options.missing or "effect",
+        "offset": options.offset,
     }
     (formula, whole), likelihood = _formula(options, kinds, roles), _likelihood(options)
     _check_units(units, formula, roles)
@@ -172,8 +177,10 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     if not whole:
         kernel, choices["offset"] = formula.kernel, formula.offset
     if getattr(options, "classify", False):
+        if options.noise_std:
+            raise UsageError("--noise-std is for numbers, found it beside --classify; leave one of them out")
         return GPClassifier(kernel, likelihood=likelihood or "logit", **choices)
-    return GPRegressor(kernel, likelihood=likelihood or "gaussian", **choices)
+    return GPRegressor(kernel, likelihood=likelihood or "gaussian", noise_std=options.noise_std, **choices)
 
 
 def _formula(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> tuple[Formula, bool]:

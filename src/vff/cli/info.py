@@ -241,7 +241,8 @@ def _parameters(record: Mapping[str, Any]) -> str:
     """What was learnt of the likelihood, in the units of the target."""
     if record["scale"] == "y" and [*record["parameters"]] == ["variance"]:
         noise = math.sqrt(record["parameters"]["variance"])
-        return f": noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}"
+        beside = " beside the error bars" if record["likelihood"] == "ErrorBars" else ""
+        return f"{beside}: noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}"
     values = ", ".join(f"{name} {value:.4g}" for name, value in record["parameters"].items())
     return f": {values}" if values else ""
 

@@ -90,6 +90,10 @@ _MODEL: _Options = {
     "--terms": {"metavar": "TEXT", "help": "effects to add up, as in 'hour + day * cat(zone)'; default '.', one for "
                 "every column"},
     "--weight": {"metavar": "COLUMN", "help": "a row of weight 3 counts as three equal rows"},
+    "--noise-std": {"metavar": "COLUMN", "help": "error bars: known standard deviations of the target, beside which "
+                    "noise is learnt"},
+    "--offset": {"metavar": "COLUMN", "help": "is added to the function, on the scale of the link, wherever it is "
+                 "predicted: the logarithm of a population"},
     "--domain": {"metavar": "LIST", "help": "where functions live, in the columns' units: 'hour=0:24, "
                  "day=2024-01-01:2024-12-31'; default: the range of the rows"},
     "--frequencies": {"metavar": "LIST", "help": "detail: '30', or 'hour=30, hour * day=12x8'; default: as much as the "

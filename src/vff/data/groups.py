@@ -65,7 +65,12 @@ class DatabaseRows:
 
     def __post_init__(self) -> None:
         kinds, roles = self.table.kinds, self.roles
-        for what, name in (("targets", None if roles.labelled else roles.target), ("weights", roles.weight)):
+        beside = (
+            ("targets", None if roles.labelled else roles.target),
+            ("weights", roles.weight),
+            ("offsets", roles.offset),
+        )
+        for what, name in beside:
             if name is not None and not kinds[name].counts:
                 raise ValueError(
                     f"{what} must be numbers, and column {shown(name)} holds {kinds[name]}: name a column of numbers"
@@ -84,7 +89,13 @@ class DatabaseRows:
 
     @property
     def features(self) -> tuple[str, ...]:
-        return self.roles.features or ()
+        """Those that are modelled."""
+        return tuple(name for name in self.roles.features or () if name not in self.roles.unmodelled)
+
+    def _target_in(self, rows: Any) -> Any:
+        """y, less the offset where there is one: of Gaussian noise that is all that has to be known of it."""
+        y = rows[self.roles.target].cast("float64")
+        return y if self.roles.offset is None else y - rows[self.roles.offset].cast("float64")
 
     def _weight_in(self, rows: Any, where: Any = None) -> Any:
         """sum w."""
@@ -155,7 +166,7 @@ class DatabaseRows:
         if self.roles.weight is not None:
             sums |= {"least_weight": table[self.roles.weight].min(), "most_weight": table[self.roles.weight].max()}
         if not self.roles.labelled:
-            y = table[self.roles.target].cast("float64")
+            y = self._target_in(table)
             sums |= {"target": self._sum_in(table, y, counted), "largest": y.abs().max(where=counted)}
         sums |= {f"missing_{i}": self._is_refused(name).sum() for i, name in enumerate(self._checked)}
         found = self._answer(table, sums)
@@ -211,7 +222,7 @@ class DatabaseRows:
         key = tuple(columns), offset
         if key not in self._known:
             rows = self._rows
-            residual = rows[self.roles.target].cast("float64") - self.table.number(offset)
+            residual = self._target_in(rows) - self.table.number(offset)
             sums = {"target": self._sum_in(rows, residual), "squares": self._sum_in(rows, residual * residual)}
             self._known[key] = self._groups(rows, columns, most, sums)
         return self._known[key]
@@ -223,8 +234,9 @@ class DatabaseRows:
     def different(self) -> MemorySource:
         """The different rows with their weights, in memory, for what asks rows again and again."""
         dropped = self.totals.dropped  # also refuses what no sum can be taken of
-        found = self.counted((*self.features, str(self.roles.target)), MOST_CELLS)
-        target, features = found.values.column(self.roles.target), found.values.select(list(self.features))
+        names = list(self.roles.features or ())
+        found = self.counted((*names, str(self.roles.target)), MOST_CELLS)
+        target, features = found.values.column(self.roles.target), found.values.select(names)
         source = MemorySource(features, target, found.w, options=self.table.options)
         source.target_name, source.dropped = self.roles.target, dropped
         return source

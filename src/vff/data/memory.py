@@ -38,7 +38,7 @@ class MemorySource(Source):
 
     def __init__(self, X: Any, y: Any = None, w: Any = None, *, options: ReadOptions | None = None) -> None:
         self.options = options or ReadOptions()
-        self.y, self.w = y, w
+        self.y, self.w, self.errors = y, w, None
         self.target_name: str | None = None
         self.dropped = 0
         """Rows that were left out before these came into memory."""
@@ -53,13 +53,17 @@ class MemorySource(Source):
         self, used: UsedColumns | None, y: Any, sample_weight: Any = None, known: Sequence[str] | None = None
     ) -> "MemorySource":
         """Targets and weights stand beside the rows, or among their columns, where they go by name."""
-        table, used_names = self._table, set(() if used is None else used.columns)
+        table, used_names = self._table, set(() if used is None else used.columns or ())
         target, weight = (value if isinstance(value, str) else None for value in (y, sample_weight))
         twin = copy(self)
         twin.y, twin.w = column_or_values(table, y, "y"), column_or_values(table, sample_weight, "sample_weight")
         twin.target_name = target
         if target is not None and target in used_names:
             raise ValueError(f"the kernel has a term of {target!r}, which is the target; leave it out of the kernel")
+        offset = None if used is None else used.offset
+        if isinstance(offset, str) and offset == target:
+            raise ValueError(f"offset names column {shown(offset)}, which is the target; name another column")
+        used_names |= {offset}
         named = [name for name in (target, weight) if name is not None]
         left = [name for name in table.names or () if name != target and (name != weight or name in used_names)]
         if named and not left:
@@ -70,9 +74,12 @@ class MemorySource(Source):
     def _complete(self, used: UsedColumns | None) -> "MemorySource":
         """The rows without those where something that is used is missing, unless missing is a level there."""
         table = self._table
-        every = range(table.n_columns) if used is None else sorted({table.index(name) for name in used.columns})  # pyright: ignore[reportArgumentType]
+        named = None if used is None or used.columns is None else {*used.columns, used.offset} - {None}
+        every = range(table.n_columns) if named is None else sorted({table.index(name) for name in named})  # pyright: ignore[reportArgumentType]
         levels = {table.index(name) for name in (() if used is None else used.levels)}
-        columns = [table.raw(c) for c in every if c not in levels and not (used is None and table.kind(c) == Kind.TEXT)]
+        columns = [
+            table.raw(c) for c in every if c not in levels and not (named is None and table.kind(c) == Kind.TEXT)
+        ]
         beside = [column(part) for part in (self.y, self.w) if part is not None]
         found = [there for there in map(present, (*columns, *beside)) if there is not None]
         whole = np.logical_and.reduce(
@@ -96,6 +103,11 @@ class MemorySource(Source):
         twin._take(table)
         return twin
 
+    def with_errors(self, noise_std: Any) -> "MemorySource":
+        twin = copy(self)
+        twin.errors, twin._chunk = noise_std, None
+        return twin
+
     def select(self, roles: Roles) -> Self:
         """All columns stay: one that nobody asks for is not converted."""
         return self
@@ -103,7 +115,8 @@ class MemorySource(Source):
     def parts(self) -> Iterator[Part]:
         """All rows together, in one chunk that is kept: engines cut it as they need it."""
         table = self._table
-        self._chunk = self._chunk or Chunk("", table, self.y, self.w, n_rows=table.n_rows, dropped=self.dropped)
+        beside = {"n_rows": table.n_rows, "dropped": self.dropped, "errors": self.errors}
+        self._chunk = self._chunk or Chunk("", table, self.y, self.w, **beside)
         chunk = self._chunk
         yield ReadPart("X", lambda: [chunk])
 

@@ -21,11 +21,14 @@ class Positive(NamedTuple):
 
 
 class UsedColumns(NamedTuple):
-    """The columns that a model names, where it names any: without a kernel all that have no other role are features."""
+    """The columns that a model names."""
 
-    columns: tuple[Hashable, ...]
+    columns: tuple[Hashable, ...] | None
+    """None without a kernel: all that have no other role are features."""
     levels: tuple[str | int, ...]
     """Those among them that are levels."""
+    offset: Hashable | None = None
+    """One of numbers that are added to the function."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Roles:
     """The label that counts as one, all others as zero; empty where targets are numbers."""
     labelled: bool = False
     """Whether targets are labels, which are told apart and not summed."""
+    offset: str | None = None
+    """The one among the features that is added to the function; None where there is none, or it goes by number."""
+    unmodelled: tuple[str, ...] = ()
+    """Those among the features that are read for something else alone."""
 
     @classmethod
     def of(cls, source: "Source", used: UsedColumns | None, y: Any, sample_weight: Any) -> "Roles":
@@ -60,12 +67,17 @@ class Roles:
         target, weight = (
             _name(value, what, source.names) for value, what in ((y, "y"), (sample_weight, "sample_weight"))
         )
-        if used is None:
+        offset = None if used is None else _offset(used.offset, source.names, target)
+        if used is None or used.columns is None:
             features = tuple(name for name in source.names if name not in (target, weight))
-            return cls(features, target, weight, tuple(n for n in features if source.kinds.get(n) == Kind.TEXT))
+            texts = tuple(n for n in features if source.kinds.get(n) == Kind.TEXT)
+            return cls(features, target, weight, texts, offset=offset, unmodelled=_some(offset))
         for column in used.columns:
             _check_column(column, source.names, target)
-        return cls(tuple(name for name in source.names if name in used.columns), target, weight, levels)
+        named = {*used.columns, offset}
+        others = _some(None if offset in used.columns else offset)
+        features = tuple(name for name in source.names if name in named)
+        return cls(features, target, weight, levels, offset=offset, unmodelled=others)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -107,6 +119,21 @@ def _name(value: Any, what: str, names: Sequence[str]) -> str | None:
     if value not in names:
         raise ValueError(f"{what} names column {shown(value)}, and there are {listed(names)}; name one of them")
     return value
+
+
+def _some(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
+def _offset(column: Any, names: Sequence[str], target: str | None) -> str | None:
+    """The column that is added to the function."""
+    if column is None:
+        return None
+    if not isinstance(column, str) or column not in names:
+        raise ValueError(f"offset names column {shown(column)}, and there are {listed(names)}; name one of them")
+    if column == target:
+        raise ValueError(f"offset names column {shown(column)}, which is the target; name another column")
+    return column
 
 
 def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:

@@ -50,6 +50,8 @@ class Chunk:
     """Rows that are here; those that were left out are not among them. None until they were counted."""
     dropped: int = 0
     """Rows that were left out, as asked, because something in them is missing."""
+    errors: Any = None
+    """Known standard deviations of the targets, where they are not a column of ``data``."""
     share_of_part: float | None = None
     """How much of its part has been read when this chunk is there, where that is known."""
 
@@ -64,8 +66,9 @@ class Chunk:
         if whole.all():
             return replace(self, n_rows=len(whole))
         left = int(whole.sum())
-        data, y, w = (None if part is None else filtered(part, whole) for part in (self.data, self.y, self.w))
-        return replace(self, data=data, y=y, w=w, n_rows=left, dropped=len(whole) - left)
+        own = {"data": self.data, "y": self.y, "w": self.w, "errors": self.errors}
+        kept = {name: None if part is None else filtered(part, whole) for name, part in own.items()}
+        return replace(self, **kept, n_rows=left, dropped=len(whole) - left)
 
     def _columns(self, keep: Sequence[str | int]) -> Iterator[Any]:
         """All but some, and what stands beside them."""
@@ -75,7 +78,7 @@ class Chunk:
             yield from (array[:, i] for i in range(array.shape[1]) if i not in keep)
         else:
             yield from (column_at(self.data, i, 0, None) for i, name in enumerate(names) if name not in keep)
-        yield from (column(part) for part in (self.y, self.w) if part is not None)
+        yield from (column(part) for part in (self.y, self.w, self.errors) if part is not None)
 
     @cached_property
     def memo(self) -> dict[str, Any]:
@@ -270,6 +273,13 @@ class Source(ABC):
     def with_targets(self, y: Any, w: Any) -> "tuple[Source, Any, Any]":
         """The same rows with targets and weights beside them, and what names are left to be looked up in them."""
         return self, y, w
+
+    def with_errors(self, noise_std: Any) -> "Source":
+        """The same rows with standard deviations of the targets beside them."""
+        raise ValueError(
+            "noise_std as an array is for rows in memory; where rows come in chunks, name the column that holds the "
+            "standard deviations in GPRegressor(noise_std=...)"
+        )
 
     def expecting_text(self, names: Sequence[str]) -> "Source":
         """The same rows for a model that knows these columns as text: some formats can read numbers so, too."""

@@ -18,6 +18,11 @@ def is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
+def is_number(value: Any) -> bool:
+    """Whether this is a number; a truth value is none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def is_positive(value: Any) -> bool:
     """Whether this is a finite number above zero; a truth value is none."""
     return isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < np.inf

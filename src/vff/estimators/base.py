@@ -16,6 +16,7 @@ from vff.estimators.fitting import Fitted
 from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source, recognised_source, with_word
 from vff.estimators.options import (
+    BY_ROW,
     COVARIANCES,
     MISSING,
     ChainOptions,
@@ -23,6 +24,7 @@ from vff.estimators.options import (
     Options,
     check_batch,
     check_choice,
+    check_column,
     engine_names,
 )
 from vff.estimators.pairs import fit_choosing, kernel_of
@@ -81,30 +83,37 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """Whether the function has a constant mean that the data determine."""
 
     @abstractmethod
-    def _noise(self) -> float | None:
+    def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         """Where the variance of Gaussian noise starts; None: from the data."""
+
+    def _likelihood_of_rows(self, errors: bool) -> AbstractLikelihood:
+        """The likelihood of the rows, which may have brought error bars."""
+        return self._requested_likelihood()
 
     def _noise_std(self) -> str | int | None:
         """The column of known standard deviations of y; None where there is none."""
         return None
 
-    def _absorb(self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool) -> Self:
+    def _absorb(
+        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None, *, growing: bool, noise_std: Any = None
+    ) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
-        spec, found = (
-            self._spec_for(None if before is None else before.statistics, growing),
-            None if before is None else before.fit,
-        )
+        errors = noise_std is not None
+        spec = self._spec_for(None if before is None else before.statistics, growing, errors=errors)
+        found = None if before is None else before.fit
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
                 "again with inference='variational'"
             )
-        if before is not None:
-            check_unchanged(before.statistics.options, self._options())
+        seen = None if before is None else before.statistics
         source = open_rows(X)
-        spec = for_rows(spec, source, y, sample_weight, None if before is None else seen_by(self))
-        source = self._opened(source, y, sample_weight, spec, None if before is None else before.statistics)
+        spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
+        if seen is not None:
+            check_unchanged(seen.options, spec.options)
+        source = self._opened(source, y, sample_weight, spec, seen, noise_std)
         fitted = fit_choosing(spec, source, before)
+        self.offset_ = spec.offset
         if before is None:
             for name in ("target_name_", "interactions_"):
                 vars(self).pop(name, None)  # of an earlier fit
@@ -124,45 +133,52 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         spec = for_rows(spec, source, y, sample_weight, seen_by(self))
         return self._opened(source, y, sample_weight, spec, self.statistics_)
 
-    def _opened(self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None) -> Source:
+    def _opened(
+        self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None, noise_std: Any = None
+    ) -> Source:
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = with_word(rows, spec.missing)
         source = source.assigned(spec.used, y, sample_weight, None if known is None else list(known))
+        source = source if noise_std is None else source.with_errors(noise_std)
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
             return source
         modelled = [column.index for column in seen.binding.columns]
-        return recognised_source(self, source, modelled, spec.likelihood)
+        return recognised_source(self, source, modelled, spec.beside)
 
-    def _spec_for(self, seen: Statistics | None, growing: bool = False) -> FitSpec:
+    def _spec_for(self, seen: Statistics | None, growing: bool = False, *, errors: bool = False) -> FitSpec:
         """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all."""
-        spec = self._spec(growing)
+        spec = self._spec(growing, errors=errors)
         chosen = seen is not None and getattr(self, "interactions_", None) is not None
         return replace(spec, kernel=kernel_of(seen)) if chosen and seen is not None else spec
 
-    def _spec(self, growing: bool = False) -> FitSpec:
-        """What is asked for, when all options make sense together; a kernel may be text until there are rows."""
-        likelihood = self._requested_likelihood()
+    def _spec(self, growing: bool = False, *, errors: bool = False) -> FitSpec:
+        """What is asked for, when all options make sense together; a kernel may be text until there are rows.
+
+        ``errors``: rows bring error bars along.
+        """
+        likelihood = self._likelihood_of_rows(errors)
         check_choice("engine", self.engine, engine_names())
         check_choice("optimizer", self.optimizer, ("lbfgs", None))
         check_choice("covariance", self.covariance, COVARIANCES)
         check_choice("missing", self.missing, MISSING)
-        batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise()
+        batch, centred, noise = check_batch(self.batch_size), self._centred(), self._noise(likelihood)
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         kernel: Any = self.kernel
         spec = FitSpec(
-            likelihood, self.inference, self.covariance, self.priors, growing, kernel, self._options(),
+            likelihood, self.inference, self.covariance, self.priors, growing, kernel, self._options(errors),
             self.engine, self.optimizer, centred, start_of(noise), bounds_of(noise), batch, chains, self._progress(),
-            self._noise_std(), self.offset, self.missing, self.interactions,
+            self._noise_std(), check_column("offset", self.offset), self.missing, self.interactions,
         )  # fmt: skip
         spec.method()
         _ = spec.most_pairs  # refuses what is no number of them
         return spec
 
-    def _options(self) -> Options:
-        return Options(self.frequencies, self.domain, self.edges, self.covariance, self.likelihood)
+    def _options(self, errors: bool = False) -> Options:
+        own = self.frequencies, self.domain, self.edges, self.covariance, self.likelihood, self.offset
+        return Options(*own, BY_ROW if errors else self._noise_std())
 
     def _store(self, fitted: Fitted, progress: Callable[[str], None]) -> None:
         rows, fit, self.timing_, tried = fitted
@@ -241,7 +257,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """
         (x,) = self._evaluate(X, lambda rows: (rows.x,))
         values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
-        return self.target_.mean + self.target_.scale * values, self.target_.scale**2 * rest
+        return self._scaled(values), self.target_.scale**2 * rest
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,6 @@
 """A kernel meets a table: every term gets its columns, their levels, and the names they go by."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -15,7 +15,7 @@ from vff.factors import KINDS, Kernel, Leaf, Product, Sum, Term, normal_form, or
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
 from vff.parameters import bounds_of, start_of
-from vff.words import shown
+from vff.words import listed, shown
 
 _SOME_LEVELS, _MOST_LEVELS = 50, 1000
 
@@ -180,21 +180,22 @@ class Binding:
         )
 
 
-def default_kernel(table: Table, likelihood_column: Hashable | None = None) -> Kernel:
-    """What every column stands for by itself, without names numbers; none for the likelihood's own."""
-    left_out = None if likelihood_column is None else column_of(likelihood_column, table)
+def default_kernel(table: Table, beside: Iterable[Hashable] = ()) -> Kernel:
+    """What every column stands for by itself, without names numbers; nothing where it is read for something else."""
+    left_out = {column_of(column, table) for column in beside}
     for index in range(table.n_columns) if table.names else ():
-        if index != left_out and table.kind(index) == "text":
+        if index not in left_out and table.kind(index) == "text":
             refuse_to_guess(table.raw(index), table.origin(index))
     leaves = [
         # numbers and text always stand for something
         KINDS.default_leaf("text" if table.names and table.kind(index) == "text" else "number")(column)  # pyright: ignore[reportOptionalCall]
         for index, column in enumerate(table.names or range(table.n_columns))
-        if index != left_out
+        if index not in left_out
     ]
     if not leaves:
         raise ValueError(
-            f"X has no column beside {shown(likelihood_column)}, which the likelihood takes; give it one to model"
+            f"X has no column beside {listed(tuple(map(str, beside)))}, which the likelihood or the offset takes; "
+            "give it one to model"
         )
     return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
 
@@ -231,9 +232,9 @@ def notes_on(kernel: Kernel | str | None, binding: Binding, n_rows: int) -> tupl
 
 
 def resolve_columns(
-    kernel: Kernel | None, table: Table, likelihood_column: Hashable | None = None, *, admits: bool = False
+    kernel: Kernel | None, table: Table, beside: Sequence[Hashable] = (), *, admits: bool = False
 ) -> Binding:
-    """The terms of the kernel with their columns, but for one that the likelihood takes for itself.
+    """The terms of the kernel with their columns; without one, of all columns but those that are read ``beside``.
 
     ``admits`` says whether missing values have an effect of their own; whether there are any, a look at the rows tells.
     """
@@ -241,7 +242,7 @@ def resolve_columns(
     terms: list[BoundTerm] = []
     known = [
         Term(tuple(_over(leaf, table) for leaf in term.factors))
-        for term in normal_form(default_kernel(table, likelihood_column) if kernel is None else kernel)
+        for term in normal_form(default_kernel(table, beside) if kernel is None else kernel)
     ]
     named: dict[int, Leaf] = {}
     for leaf in (leaf for term in known for leaf in term.factors if leaf.levels_named is not None):

@@ -138,12 +138,10 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
             self.target_name_ = source.target
         return self
 
-    def _named(self, source: Source, y: Any, sample_weight: Any) -> UsedColumns | None:
-        """The columns that the kernel and the likelihood name; None where all are used."""
-        kernel = self.kernel
-        if isinstance(kernel, str):
-            kernel = for_rows(self._spec(), source, y, sample_weight).kernel
-        return None if kernel is None else used_columns(kernel, self._requested_likelihood())
+    def _named(self, source: Source, y: Any, sample_weight: Any) -> UsedColumns:
+        """The columns that the kernel, the likelihood and the offset name."""
+        spec = for_rows(self._spec(), source, y, sample_weight)
+        return used_columns(spec.kernel, self._requested_likelihood(), spec.offset)
 
     def _fit_chunks(self, source: Source, y: Any, sample_weight: Any) -> Self:
         """Labels are found in a pass of their own; then there is a fit per class, or one for two."""
@@ -300,7 +298,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     def _centred(self) -> bool:
         return flag("fit_intercept", self.fit_intercept)
 
-    def _noise(self) -> float | None:
+    def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         return None
 
 

@@ -9,6 +9,7 @@ from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
 from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source
+from vff.estimators.options import BY_ROW
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.inference import Sums
 from vff.words import shown
@@ -17,7 +18,7 @@ from vff.words import shown
 class CollectingModel(AdditiveModel):
     """A model whose rows may be summed, added and taken away before it learns."""
 
-    def collect(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def collect(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Sum rows on top of those already seen, and learn nothing yet: ``learn`` does, when all are there.
 
         Sums of rows on different machines are saved, loaded and added up with ``merge``. They add up when ``domain``,
@@ -25,7 +26,7 @@ class CollectingModel(AdditiveModel):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, noise_std
             As for ``fit``.
 
         Returns
@@ -42,7 +43,7 @@ class CollectingModel(AdditiveModel):
         >>> model.learn().predict([[1.5]]).round(1)
         array([1.])
         """
-        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None))
+        self.statistics_ = self._collected(X, y, sample_weight, getattr(self, "statistics_", None), noise_std)
         return self
 
     def learn(self) -> Self:
@@ -98,13 +99,13 @@ class CollectingModel(AdditiveModel):
                 )
         return self._replaced(self.statistics_.merged(other.statistics_))
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Take rows back out, and learn again: what is left is the model of the other rows.
 
         Parameters
         ----------
-        X, y, sample_weight
-            Rows that were given before, with the same weights; sums do not tell whether they were.
+        X, y, sample_weight, noise_std
+            Rows that were given before, with the same weights and error bars; sums do not tell whether they were.
 
         Returns
         -------
@@ -120,7 +121,7 @@ class CollectingModel(AdditiveModel):
         """
         check_is_fitted(self, "statistics_")
         self._check_sums("forget")
-        gone = self._collected(X, y, sample_weight, self.statistics_.emptied())
+        gone = self._collected(X, y, sample_weight, self.statistics_.emptied(), noise_std)
         return self._replaced(self.statistics_.without(gone))
 
     def _replaced(self, rows: Statistics) -> Self:
@@ -132,26 +133,29 @@ class CollectingModel(AdditiveModel):
 
     def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        spec, watch = self._spec_for(rows), Stopwatch()
+        spec, watch = self._spec_for(rows, errors=rows.options.noise_std == repr(BY_ROW)), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
         self._store(Fitted(rows, found, dict(watch)), spec.progress)
         return self
 
-    def _collected(self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None) -> Statistics:
+    def _collected(
+        self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None, noise_std: Any = None
+    ) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        spec = self._spec_for(seen, growing=True)
+        spec = self._spec_for(seen, growing=True, errors=noise_std is not None)
         self._check_sums("collect")
         if spec.most_pairs and seen is None:
             raise ValueError(
                 "collect sums rows for the terms of a kernel, and interactions are products that a fit chooses; fit "
                 "the first rows with fit or partial_fit, or write the products in the kernel"
             )
-        if seen is not None:
-            check_unchanged(seen.options, self._options())
         source = open_rows(X)
         spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
-        source = self._opened(source, y, sample_weight, spec, seen)
+        if seen is not None:
+            check_unchanged(seen.options, spec.options)
+        source = self._opened(source, y, sample_weight, spec, seen, noise_std)
+        self.offset_ = spec.offset
         rows = RowPasses(spec, source, Stopwatch()).summed(seen)
         introduce_source(self, source)
         source.finish()

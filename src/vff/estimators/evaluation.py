@@ -15,7 +15,16 @@ from vff.data import Chunk, MemorySource, Roles, Source, Table, UsedColumns, ope
 from vff.data.checks import check_weights
 from vff.data.memory import column_or_values
 from vff.data.table import check_columns
-from vff.estimators.named import extra_of, recognised, refuse_negative, refuse_without_widths
+from vff.estimators.named import (
+    errors_missing,
+    extra_of,
+    named,
+    offset_missing,
+    offset_of,
+    recognised,
+    refuse_negative,
+    refuse_without_widths,
+)
 
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""
@@ -50,7 +59,8 @@ class Block:
     @classmethod
     def of(cls, model: Any, table: Table, y: Any, w: Any, word: str | None = None) -> "Block":
         """The rows of a table with the columns of the fit; ``word`` says what missing values are in it."""
-        own = recognised(model, table, model.column_indices_, model.likelihood_.column)
+        _require_beside(model, table.names)
+        own = recognised(model, table, model.column_indices_, model._beside)
         return cls(model, own, model._block(own, word), y, w)
 
     @property
@@ -68,6 +78,26 @@ class Block:
         """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
         likelihood = self.model.likelihood_
         return refuse_negative(extra_of(likelihood, self.table), likelihood, self.table.first)
+
+    def lifted(self, f: np.ndarray) -> np.ndarray:
+        """The function with its offset, if it has one; (N,) or, of draws, (N, S)."""
+        offset = self.offset
+        return f if offset is None else f + (offset if f.ndim == 1 else offset[:, None])
+
+    @cached_property
+    def offset(self) -> np.ndarray | None:
+        """What is added to the function at every row, (N,); None where nothing is."""
+        return offset_of(self.model._offset, self.table)
+
+    def at(self, rows: slice) -> "Block":
+        """Some of the rows."""
+        return self.joined(self.x[rows], self.extra[rows], None if self.offset is None else self.offset[rows])
+
+    def joined(self, x: np.ndarray, extra: np.ndarray, offset: np.ndarray | None) -> "Block":
+        """Other rows of the same model."""
+        own = replace(self, x=x)
+        vars(own).update(extra=extra, offset=offset)
+        return own
 
 
 def evaluate(
@@ -118,6 +148,17 @@ def evaluate(
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
+def _require_beside(model: Any, names: Sequence[str] | None) -> None:
+    """An offset is known where the function is predicted, and error bars where y is, or nothing can be said there."""
+    if names is None:
+        return
+    if isinstance(model._offset, str) and model._offset not in names:
+        raise ValueError(offset_missing(model._offset, names))
+    errors = model.likelihood_.column if model.likelihood_.known_errors else None
+    if isinstance(errors, str) and errors not in names:
+        raise ValueError(errors_missing(errors, names))
+
+
 def _level_of_caller() -> int:
     """How far above ``evaluate`` the first caller outside this package is, as ``warnings.warn`` counts."""
     frame, level = sys._getframe(1), 1
@@ -142,9 +183,9 @@ def _readable(
         levels = tuple(index for index, _ in known)
         roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
-    names, extra = [str(name) for name in fitted], model.likelihood_.column
-    beside = () if extra is None else (extra if isinstance(extra, str) else names[extra],)
-    needed = list(dict.fromkeys([*(names[index] for index in indices), *beside]))
+    names = [str(name) for name in fitted]
+    _require_beside(model, source.names)
+    needed = list(dict.fromkeys([*(names[index] for index in indices), *named(model._beside, names)]))
     refuse_without_widths(model, source.names)
     check_columns(names, source.names, needed)
     levels = {names[index]: values for index, values in known}

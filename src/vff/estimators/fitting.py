@@ -142,8 +142,8 @@ class RowPasses:
     @property
     def reader(self) -> Reader:
         assert self.source.roles is not None
-        word = self.source.options.missing or self.spec.missing
-        return Reader(self.spec.kernel, self.source.roles, self.spec.likelihood, word == "effect")
+        word, spec = self.source.options.missing or self.spec.missing, self.spec
+        return Reader(spec.kernel, self.source.roles, spec.likelihood, spec.offset, word == "effect")
 
     def targets(self) -> np.ndarray | None:
         """y of the rows that count, where it is in memory."""
@@ -168,7 +168,7 @@ class RowPasses:
         """The state of these sums, for these chunks on top of these rows, and of no others."""
         spec, roles = self.spec, self.reader.roles
         identity = f"{spec.kernel!r} on {roles.features}, target {roles.target}, weights {roles.weight}, "
-        identity += f"{spec.options}, engine {spec.engine}"
+        identity += f"offset {spec.offset!r}, {spec.options}, engine {spec.engine}"
         if seen is not None:
             sums = seen.moments
             identity += f", on top of {sums.n:,} rows with {sums.weight!r}, {sums.target!r} and {sums.offset!r}"
@@ -258,7 +258,7 @@ class RowPasses:
                 return self._visit(rows, self._batch(summary), summary, quiet=inner)
             sample = summary.sample
             assert sample is not None
-            batch = Batch(summary.binding, sample.source, sample.extra)
+            batch = Batch(summary.binding, sample.source, sample.extra, sample.offset)
             known, found = self._visit(rows, batch, summary, quiet=inner or whole is not None)
             if sample.complete:
                 return known, found

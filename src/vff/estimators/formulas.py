@@ -37,7 +37,8 @@ def for_rows(spec: FitSpec, source: Source, y: Any, sample_weight: Any, seen: Co
             f"the kernel has offset({written(formula.offset)}), and the model has offset={shown(spec.offset)}; leave "
             "one of the two out"
         )
-    return replace(spec, kernel=formula.kernel, offset=spec.offset if formula.offset is None else formula.offset)
+    offset = spec.offset if formula.offset is None else formula.offset
+    return replace(spec, kernel=formula.kernel, offset=offset, options=spec.options._replace(offset=offset))
 
 
 def seen_by(model: Any) -> Columns | None:

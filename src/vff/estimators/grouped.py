@@ -1,13 +1,13 @@
 """A look and the sums of a pass by sums over groups, as a database takes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from vff.data import DatabaseRows, Groups, Table
+from vff.data import DatabaseRows, Groups, Roles, Table
 from vff.data.groups import MOST_CELLS
 from vff.estimators.binding import Binding, resolve_columns
 from vff.estimators.statistics import Summed
@@ -27,14 +27,16 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     if not totals.n:
         return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, NOWHERE)
     offset = totals.target / totals.weight if seen is None else seen
-    groups = [rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features]
-    binding = resolve_columns(kernel, Table.of(_side_by_side(groups)), admits=admits)
+    groups = {name: rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features}
+    table = Table.of(_side_by_side(groups, rows.roles))
+    binding = resolve_columns(kernel, table, rows.roles.unmodelled, admits=admits)
     summaries, profiles = [], []
     for c, column in enumerate(binding.columns):
-        found = groups[column.index]
-        x = _columns(found, binding, (c,), rows.features)[0]
+        (name,) = _names(rows, binding, (c,))
+        found = groups[name]
+        x = _columns(found, rows, binding, (c,))[0]
         values = np.unique(x[~np.isnan(x)])  # two values of the database may be one number
-        missing = rows.missing(rows.features[column.index]) if np.isnan(x).any() else 0
+        missing = rows.missing(name) if np.isnan(x).any() else 0
         range_of_values = ColumnSummary(*extent_of(values), values, totals.n, missing)
         levels = None if column.levels is None else summary_of_levels(len(column.levels), totals.n, missing)
         summaries.append(levels or range_of_values)
@@ -52,7 +54,7 @@ def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: flo
     """The sums of a plan, no row that must be kept as it is, and the engines."""
     some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
     if beyond:
-        x = _columns(some, binding, (0,), rows.features)[0]
+        x = _columns(some, rows, binding, (0,))[0]
         raise ValueError(
             f"column {binding.columns[0].label} reaches [{x.min():g}, {x.max():g}], beyond the domain it was given, "
             "and a database gives no rows but sums; widen the domain, or filter these rows out"
@@ -64,7 +66,8 @@ def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: flo
 
 
 def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list[str]:
-    return [rows.features[binding.columns[c].index] for c in columns]
+    every = rows.roles.features or ()
+    return [every[binding.columns[c].index] for c in columns]
 
 
 def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) -> Callable[[tuple[int, ...]], Cells]:
@@ -78,7 +81,7 @@ def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) 
         bundle = columns if alone else next(one for one in bundles if set(columns) <= set(one))
         most = _MOST_VALUES if alone else MOST_CELLS
         groups = rows.grouped(_names(rows, binding, bundle), offset, most)
-        return Cells(_columns(groups, binding, columns, rows.features), groups.w, groups.target)
+        return Cells(_columns(groups, rows, binding, columns), groups.w, groups.target)
 
     return cells
 
@@ -88,7 +91,7 @@ def summaries_of_groups(rows: DatabaseRows, binding: Binding, offset: float) -> 
     found = []
     for c, column in enumerate(binding.columns):
         groups = rows.grouped(_names(rows, binding, (c,)), offset, _MOST_VALUES)
-        values = np.unique(_columns(groups, binding, (c,), rows.features)[0])
+        values = np.unique(_columns(groups, rows, binding, (c,))[0])
         own = ColumnSummary(float(values[0]), float(values[-1]), values, rows.totals.n)
         found.append(own if column.levels is None else summary_of_levels(len(column.levels), rows.totals.n))
     return found
@@ -108,12 +111,12 @@ def residual_cells(
     def cells(columns: tuple[int, ...]) -> Cells:
         own = rows.grouped(_names(rows, binding, columns), offset, MOST_CELLS)
         left = (own.target + own.w * (offset - centre)) / scale - own.w * constant
-        parts = [(_columns(own, binding, columns, rows.features), own.w / noise, left / noise)]
+        parts = [(_columns(own, rows, binding, columns), own.w / noise, left / noise)]
         for s, term in enumerate(posterior.request.terms):
             every = tuple(sorted({*columns, *term.numbers}))
             groups = rows.grouped(_names(rows, binding, every), offset, MOST_CELLS)
             x = np.zeros((groups.w.size, len(binding.columns)))
-            x[:, list(every)] = np.stack(_columns(groups, binding, every, rows.features), axis=1)
+            x[:, list(every)] = np.stack(_columns(groups, rows, binding, every), axis=1)
             taken = -groups.w * posterior.term_mean(s, x) / noise
             parts.append((tuple(x[:, c] for c in columns), np.zeros(taken.size), taken))
         values, w, weighted = zip(*parts, strict=True)
@@ -135,24 +138,25 @@ def bundled(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], most: int) ->
     return [tuple(sorted(bundle)) for bundle in bundles]
 
 
-def _side_by_side(groups: Sequence[Groups]) -> Any:
-    """One table that holds every value of every column; short columns repeat their last."""
-    longest = max(one.w.size for one in groups)
-    columns = [one.values.take(np.minimum(np.arange(longest), one.w.size - 1)) for one in groups]
-    table = columns[0]
-    for other in columns[1:]:
-        table = table.append_column(other.column_names[0], other.column(0))
+def _side_by_side(groups: Mapping[str, Groups], roles: Roles) -> Any:
+    """One table that holds every value of every column that is modelled; short columns repeat their last.
+
+    The others stand where they stand, and hold nothing that is looked at.
+    """
+    longest = max(one.w.size for one in groups.values())
+    held = [one.values.take(np.minimum(np.arange(longest), one.w.size - 1)) for one in groups.values()]
+    columns = dict(zip(groups, held, strict=True))
+    table = held[0].drop_columns(held[0].column_names)
+    for name in roles.features or ():
+        values = columns[name].column(0) if name in columns else [np.zeros(longest)]
+        table = table.append_column(name, values)
     return table
 
 
-def _columns(
-    groups: Groups, binding: Binding, columns: Sequence[int], features: Sequence[str]
-) -> tuple[np.ndarray, ...]:
+def _columns(groups: Groups, rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> tuple[np.ndarray, ...]:
     """Values of bound columns as numbers, levels as codes, exactly as of a table in memory."""
     table = Table.of(groups.values)
     found = []
-    for c in columns:
-        bound = binding.columns[c]
-        index = table.index(features[bound.index])
-        found.append(replace(bound, index=index).read(table))
+    for c, name in zip(columns, _names(rows, binding, columns), strict=True):
+        found.append(replace(binding.columns[c], index=table.index(name)).read(table))
     return tuple(found)

@@ -1,6 +1,6 @@
 """Columns that go by their names: those of a model, those of a fit in another table, and the likelihood's own."""
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,19 @@ from vff.likelihoods import AbstractLikelihood
 from vff.words import listed, shown
 
 
-def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood) -> UsedColumns:
+def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood, offset: Hashable | None = None) -> UsedColumns:
     """All columns that a kernel and a likelihood name; kernel=None names none, and takes what there is."""
-    leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
+    if kernel is None:
+        return UsedColumns(None, (), offset)
+    leaves = [leaf for term in normal_form(kernel) for leaf in term.factors]
     own = () if likelihood.column is None else (likelihood.column,)
     levels = tuple(column for leaf in leaves if leaf.reads == "levels" for column in leaf.columns)
-    return UsedColumns((*(column for leaf in leaves for column in leaf.columns), *own), levels)
+    return UsedColumns((*(column for leaf in leaves for column in leaf.columns), *own), levels, offset)
+
+
+def beside(likelihood: AbstractLikelihood, offset: Hashable | None) -> tuple[Hashable, ...]:
+    """The columns that are read and not modelled: that of the likelihood, and what is added to the function."""
+    return tuple(column for column in (likelihood.column, offset) if column is not None)
 
 
 def introduce(model: Any, table: Table) -> None:
@@ -46,10 +53,10 @@ def with_word(source: Source, missing: str) -> Source:
     return source if source.options.missing is not None else source.with_options(missing=missing)
 
 
-def recognised_source(model: Any, source: Source, modelled: Iterable[int], likelihood: AbstractLikelihood) -> Source:
+def recognised_source(model: Any, source: Source, modelled: Iterable[int], others: Iterable[Hashable]) -> Source:
     """A source with the columns that a model has seen where it saw them; others are refused."""
     if source.whole is not None:
-        return source.with_table(recognised(model, source.whole, modelled, likelihood.column))
+        return source.with_table(recognised(model, source.whole, modelled, others))
     features = None if source.roles is None else source.roles.features
     known = getattr(model, "feature_names_in_", None)
     if features is None or known is None or set(features) == set(known):
@@ -62,23 +69,62 @@ def recognised_source(model: Any, source: Source, modelled: Iterable[int], likel
     return source
 
 
-def recognised(model: Any, table: Table, modelled: Iterable[int], likelihood_column: Any = None) -> Table:
+def recognised(model: Any, table: Table, modelled: Iterable[int], others: Iterable[Hashable] = ()) -> Table:
     """A table with the columns of the fit in their places.
 
-    Columns go by name where both have names, and those must be there that are modelled, and the likelihood's own,
-    ``likelihood_column`` them. Else there must be as many as in the fit, and they stand where they stood.
+    Columns go by name where both have names, and those must be there that are modelled, and the ``others`` that are
+    read (``beside``). Else there must be as many as in the fit, and they stand where they stood.
     """
     names = getattr(model, "feature_names_in_", None)
     if names is None or table.names is None:
         validate_data(model, table.data, reset=False, skip_check_array=True)
         return table
     refuse_without_widths(model, table.names)
-    own = (
-        ()
-        if likelihood_column is None
-        else (likelihood_column if isinstance(likelihood_column, str) else names[likelihood_column],)
-    )
+    own = named(others, names)
     return table.arranged(list(names), {*(names[index] for index in modelled), *own})
+
+
+def named(columns: Iterable[Any], names: Any) -> tuple[str, ...]:
+    """Columns by name, those too that were given by number."""
+    return tuple(column if isinstance(column, str) else str(names[column]) for column in columns)
+
+
+def offset_missing(column: str, names: Sequence[str]) -> str:
+    """The sentence about rows to predict that do not say what is added to the function there."""
+    return (
+        f"column {shown(column)} is the offset of the fit, which is added to the function wherever it is predicted, "
+        f"and X has {listed(names)}; add the column, with zeros for the function alone"
+    )
+
+
+def errors_missing(column: str, names: Sequence[str]) -> str:
+    """The sentence about rows to predict that do not say how well they will be measured."""
+    return (
+        f"column {shown(column)} has the standard deviations of y in the fit, a new y has that of its own row, and X "
+        f"has {listed(names)}; add the column, with zeros for an instrument without error"
+    )
+
+
+def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
+    """What is added to the function at every row, (N,); None where nothing is."""
+    if column is None:
+        return None
+    there = listed(table.names) if table.names else f"{table.n_columns} column(s) without names"
+    try:
+        index = table.index(column)  # pyright: ignore[reportArgumentType]  checked at the door of fit
+    except ValueError as error:
+        raise ValueError(
+            f"offset names column {shown(column)}, which is added to the function, and X has {there}; name one of "
+            "them, or add the column"
+        ) from error
+    values = np.array(table.numbers(index), float)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ValueError(
+            f"column {shown(column)} is the offset, which must be a finite number in every row, and it is "
+            f"{values[row]} in row {table.first + row}; mend it, or leave that row out"
+        )
+    return values
 
 
 def refuse_without_widths(model: Any, known: Collection[str]) -> None:
@@ -99,8 +145,13 @@ def refuse_without_widths(model: Any, known: Collection[str]) -> None:
 def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
-        return np.broadcast_to(1.0, table.n_rows)  # one number, however many rows
-    return np.array(table.numbers(column_of(likelihood.column, table)), float)
+        return np.broadcast_to(likelihood.extra_alone, table.n_rows)  # one number, however many rows
+    return np.array(table.numbers(column_of(likelihood.column, table, _use_of(likelihood))), float)
+
+
+def _use_of(likelihood: AbstractLikelihood) -> str:
+    """What a likelihood takes its column for."""
+    return "standard deviations of y" if likelihood.known_errors else "exposure or trials"
 
 
 def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: int = 0) -> np.ndarray:
@@ -108,13 +159,13 @@ def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: in
     if np.any(extra < 0.0):
         row = int(np.argmax(extra < 0.0))
         raise ValueError(
-            f"column {shown(likelihood.column)}, which the likelihood takes for exposure or trials, must not be "
+            f"column {shown(likelihood.column)}, which the likelihood takes for {_use_of(likelihood)}, must not be "
             f"negative; it is {extra[row]:g} in row {first + row}: drop that row, or mend it"
         )
     return extra
 
 
-def column_of(name: Hashable, table: Table) -> int:
+def column_of(name: Hashable, table: Table, use: str = "exposure or trials") -> int:
     """Where the likelihood's column stands in the table."""
     if not isinstance(name, str | int):
         raise TypeError(f"the likelihood's column must be a name or a number, got {shown(name)}")
@@ -123,5 +174,5 @@ def column_of(name: Hashable, table: Table) -> int:
     except ValueError as error:
         there = listed(table.names) if table.names else f"{table.n_columns} columns without names"
         raise ValueError(
-            f"the likelihood takes column {shown(name)} for exposure or trials, and X has {there}; name one of them"
+            f"the likelihood takes column {shown(name)} for {use}, and X has {there}; name one of them"
         ) from error

@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, S
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vff.data import UsedColumns
-from vff.estimators.arguments import is_positive, is_whole, seeded, whole_number
-from vff.estimators.named import used_columns
+from vff.estimators.arguments import is_number, is_positive, is_whole, seeded, whole_number
+from vff.estimators.named import beside, used_columns
 from vff.inference import (
     KINDS,
     LARGEST_DIRECT,
@@ -33,6 +33,8 @@ from vff.words import listed, shown
 if TYPE_CHECKING:
     from vff.inference.methods.chains.run import Plan
 
+BY_ROW = "given by row"
+"""What stands for error bars that rows brought along."""
 COVARIANCES = ("full", *KINDS)
 MISSING = ("effect", "drop", "refuse")
 _MOST_FREQUENCIES = 10**9
@@ -54,6 +56,8 @@ class Options(NamedTuple):
     covariance: str = "full"
     """Of q: what may be summed, and how much memory is needed, depend on it."""
     likelihood: Any = "gaussian"
+    offset: Any = None
+    noise_std: Any = None
 
 
 class ChainOptions(NamedTuple):
@@ -111,9 +115,14 @@ class FitSpec(Spec):
         return check_interactions(self.interactions)
 
     @property
-    def used(self) -> UsedColumns | None:
+    def used(self) -> UsedColumns:
         """The columns that the model names."""
-        return None if self.kernel is None else used_columns(self.kernel, self.likelihood)
+        return used_columns(self.kernel, self.likelihood, self.offset)
+
+    @property
+    def beside(self) -> tuple[Hashable, ...]:
+        """The columns that are read and not modelled."""
+        return beside(self.likelihood, self.offset)
 
     def method(self) -> Method:
         """The method of inference for it; options that make no sense together are refused."""
@@ -240,14 +249,27 @@ def check_domain(value: Any, label: str) -> tuple[float, float] | None:
     return a, b
 
 
-def check_noise(value: Any) -> float | None:
-    """The variance of Gaussian noise as the user gives it: a number, a held or bounded one, or None."""
+def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
+    """The variance of Gaussian noise as the user gives it: a number, a held or bounded one, or None.
+
+    Beside error bars, zero is for none at all.
+    """
+    nothing = is_number(value) and float(value) == 0.0
+    if nothing and error_bars:
+        return 0.0
     for number in () if value is None else (value, *(bounds_of(value) or ())):
         if not is_positive(number):
-            raise ValueError(
-                f"noise_variance must be None or a positive number, got {shown(value)}; fixed(1e-6) holds it, "
-                "between(low, high) bounds it"
-            )
+            said = f"noise_variance must be None or a positive number, got {shown(value)}; "
+            if nothing:
+                said += "no noise at all is for rows with error bars (noise_std): without these, "
+            raise ValueError(f"{said}fixed(1e-8) holds it, between(low, high) bounds it")
+    return value
+
+
+def check_column(name: str, value: Any) -> Any:
+    """The name or the number of a column of X, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | Integral)):
+        raise TypeError(f"{name} must be None, or the name or the number of a column of X, got {shown(value)}")
     return value
 
 

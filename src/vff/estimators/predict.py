@@ -13,6 +13,7 @@ from vff.data import Table, open_rows
 from vff.data.checks import check_target
 from vff.estimators.arguments import check_joint, flag, seeded, whole_number
 from vff.estimators.evaluation import Block, Check, evaluate
+from vff.estimators.named import beside
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
 
@@ -47,6 +48,8 @@ class ProcessMixin(BaseEstimator):
     """The levels of the categorical ones among them; empty when there are none."""
     random_state: Any
     verbose: int
+    offset: Any = None
+    """The column that is added to the function, where there is one."""
     _as_numbers: Check = staticmethod(check_target)
     """y of so many rows, checked, as the likelihood takes it."""
 
@@ -81,7 +84,7 @@ class ProcessMixin(BaseEstimator):
         -------
         mean, variance : array (N,), on the scale of the link
             Not the standard deviation, and without noise; (N, N) with ``full_covariance``. More classes have a last
-            axis.
+            axis. An offset is in the mean.
 
         Examples
         --------
@@ -93,9 +96,9 @@ class ProcessMixin(BaseEstimator):
         if not flag("full_covariance", full_covariance):
             mean, variance = model._evaluate(X, model._latent)
             return mean, variance
-        mean, covariance = model.posterior_.joint(model._joint_rows(X)[0])
-        scale = model.target_.scale
-        return model.target_.mean + scale * mean, scale**2 * covariance
+        rows = model._joint_rows(X)
+        mean, covariance = model.posterior_.joint(rows.x)
+        return rows.lifted(model._scaled(mean)), model.target_.scale**2 * covariance
 
     def _answering(self, X: Any, *, observed: bool = True) -> Self:
         """The model that answers about rows: about observations there, or about the function alone."""
@@ -122,8 +125,8 @@ class ProcessMixin(BaseEstimator):
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         model = self._answering(X, observed=False)
-        x, _ = model._joint_rows(X)
-        return model.target_.mean + model.target_.scale * model.posterior_.sample(x, n_samples, rng)
+        rows = model._joint_rows(X)
+        return rows.lifted(model._scaled(model.posterior_.sample(rows.x, n_samples, rng)))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of new observations at the rows of X.
@@ -145,25 +148,29 @@ class ProcessMixin(BaseEstimator):
         (50, 5)
         """
         n_samples, rng, model = whole_number("n_samples", n_samples), self._generator(random_state), self._answering(X)
-        x, extra = model._joint_rows(X)
+        rows = model._joint_rows(X)
         posterior: Any = model.posterior_  # of draws, where the model was sampled
         if model.samples_ is not None:
             some = chosen(len(model.samples_.kept), n_samples, rng)
-            return model._mixture(posterior.sample_some(x, some, rng), extra, some).sample(rng)
-        function = model.target_.mean + model.target_.scale * posterior.sample(x, n_samples, rng)
-        return np.asarray(model.likelihood_.sample(function, extra[:, None], rng), dtype=float)
+            return model._mixture(posterior.sample_some(rows.x, some, rng), rows, some).sample(rng)
+        function = rows.lifted(model._scaled(posterior.sample(rows.x, n_samples, rng)))
+        return np.asarray(model.likelihood_.sample(function, rows.extra[:, None], rng), dtype=float)
 
-    def _mixture(self, f: np.ndarray, extra: np.ndarray, some: np.ndarray) -> Mixture:
+    def _scaled(self, f: np.ndarray) -> np.ndarray:
+        """The function in the user's units, from what learning sees; without its offset."""
+        return self.target_.mean + self.target_.scale * f
+
+    def _mixture(self, f: np.ndarray, rows: Block, some: np.ndarray) -> Mixture:
         """Some of the draws, with f at rows as learning sees it, (N, S)."""
         assert self.samples_ is not None
         likelihoods = [self.samples_.likelihoods[number] for number in some]
-        return Mixture(likelihoods, self.target_.mean + self.target_.scale * f, extra)
+        return Mixture(likelihoods, rows.lifted(self._scaled(f)), rows.extra)
 
     def _predictives(self, rows: Block) -> Iterator[tuple[slice, Predictive]]:
         """A new y at the rows, a stretch of them at a time."""
-        x, extra, posterior = rows.x, rows.extra, cast(Any, self.posterior_)
+        x, posterior = rows.x, cast(Any, self.posterior_)
         if self.samples_ is None:
-            yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), extra)
+            yield slice(0, len(x)), self.likelihood_.predictive(*self._latent(rows), rows.extra)
             return
         every = np.arange(len(self.samples_.kept))
         # the same for all rows, so that a row is predicted the same in any company
@@ -172,7 +179,7 @@ class ProcessMixin(BaseEstimator):
         for start in range(0, len(x), step):
             some = slice(start, min(start + step, len(x)))
             values, rest = posterior.values(x[some])
-            yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, extra[some], every)
+            yield some, self._mixture(values + np.sqrt(rest)[:, None] * noise, rows.at(some), every)
 
     def _new(self, rows: Block, compute: Callable[[Predictive, slice], Sequence[np.ndarray]]) -> list[np.ndarray]:
         """What a new y answers at some rows."""
@@ -191,9 +198,19 @@ class ProcessMixin(BaseEstimator):
         return evaluate((self,), X, lambda blocks: compute(blocks[0]), y, sample_weight, check)
 
     def _latent(self, rows: Block) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the function at some rows."""
+        """Mean and variance of the function at some rows, its offset in it."""
         mean, variance = self.posterior_.marginals(rows.x)
-        return self.target_.mean + self.target_.scale * mean, self.target_.scale**2 * variance
+        return rows.lifted(self._scaled(mean)), self.target_.scale**2 * variance
+
+    @property
+    def _beside(self) -> tuple[Any, ...]:
+        """The columns that are read and not modelled."""
+        return beside(self.likelihood_, self._offset)
+
+    @property
+    def _offset(self) -> Any:
+        """The column of the offset: that of the fit, which a kernel in text may have named."""
+        return getattr(self, "offset_", self.offset)
 
     def _block(self, table: Table, word: str | None = None) -> np.ndarray:
         """The modelled columns, (N, C), each column contiguous; ``word`` says what missing values are in this table."""
@@ -210,19 +227,20 @@ class ProcessMixin(BaseEstimator):
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
 
-    def _joint_rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The modelled columns of all rows, and what the likelihood takes beside y: few enough for a joint law."""
-        source, n = open_rows(X), 0
+    def _joint_rows(self, X: Any) -> Block:
+        """All rows in one block, few enough for a joint law."""
+        source, n, found = open_rows(X), 0, []
         check_joint(source.n_rows or 0)
 
-        def compute(rows: Block) -> tuple[np.ndarray, np.ndarray]:
+        def compute(rows: Block) -> tuple[np.ndarray, ...]:
             nonlocal n
             n += len(rows)
             check_joint(n)
-            return rows.x, rows.extra
+            found.append(rows)
+            return rows.x, rows.extra, *(() if rows.offset is None else (rows.offset,))
 
-        x, extra = self._evaluate(source, compute)
-        return x, extra
+        x, extra, *offset = self._evaluate(source, compute)
+        return found[0].joined(x, extra, offset[0] if offset else None)
 
     def _generator(self, random_state: Any) -> np.random.Generator:
         source = seeded(self.random_state if random_state is None else random_state)

@@ -48,7 +48,7 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
     def _mean(self, rows: Block) -> np.ndarray:
         """Of a new observation at some rows."""
         if self.likelihood_.normal:  # the variance does not matter then
-            return self.target_.mean + self.target_.scale * self.posterior_.mean_at(rows.x)
+            return rows.lifted(self._scaled(self.posterior_.mean_at(rows.x)))
         return self._new(rows, lambda one, _: (one.mean(),))[0]
 
     def _moments(self, rows: Block) -> Sequence[np.ndarray]:

@@ -80,7 +80,7 @@ class PriorMixin(ProcessMixin):
 
     if TYPE_CHECKING:
 
-        def _spec(self, growing: bool = False) -> FitSpec: ...
+        def _spec(self, growing: bool = False, *, errors: bool = False) -> FitSpec: ...
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Joint draws of the function from its prior, whatever the rows say, at the rows of X.
@@ -107,7 +107,7 @@ class PriorMixin(ProcessMixin):
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         fitted = hasattr(self, "posterior_")
         prior = self._prior(X, self.kernel_ if fitted else self.kernel)
-        draws = prior.posterior_.sample(prior._joint_rows(X)[0], n_samples, rng)
+        draws = prior.posterior_.sample(prior._joint_rows(X).x, n_samples, rng)
         return self.target_.mean + draws if fitted else draws
 
     def _answering(self, X: Any, *, observed: bool = True) -> Self:

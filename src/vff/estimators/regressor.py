@@ -6,12 +6,13 @@ from sklearn.exceptions import NotFittedError
 
 from vff.estimators.arguments import flag
 from vff.estimators.collecting import CollectingModel
-from vff.estimators.options import check_noise
+from vff.estimators.options import check_column, check_noise
 from vff.estimators.predict_numbers import RegressionMixin
 from vff.estimators.prior import PriorMixin
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, Gaussian, by_name
+from vff.likelihoods import AbstractLikelihood, ErrorBars, Gaussian, by_name
 from vff.parameters import start_of
+from vff.words import shown
 
 
 class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
@@ -30,9 +31,12 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         of your own. All but "gaussian" are fitted by natural gradients.
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
-        and in the kernel, compete with those from the data and are left when they are far worse.
+        and in the kernel, compete with those from the data and are left when they are far worse. Beside error bars it
+        is of what these leave unexplained, and 0 holds none.
     noise_std : str, int or None
-        Column of standard deviations of y that are known, row by row.
+        Column of standard deviations of y that are known, row by row: y = f + N(0, noise_std² + noise_variance). It is
+        no feature. Predictions of y are with that of their own row, so the column must be there (zeros for an
+        instrument without error). For the Gaussian likelihood.
     frequencies : int, "auto" or dict by column or product
         Harmonics per column. In a dictionary, "a" is the term of column a, and "a * b" the product, with one number for
         both or one each; a column without a term of its own speaks for its products. "auto" grows them until the bound
@@ -76,7 +80,9 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         "constant", ...) a prior of ``vff.priors``, or a number at which it is held. A name without brackets is meant
         for all of its kind. Those not named have the priors of docs/markov-chains.md.
     offset : str, int or None
-        Column that is added to the function, known where it is predicted, too.
+        Column that is added to the function, on the scale of the link, known where it is predicted, too: predictions,
+        draws and scores have it in them, ``effects`` and the mean of the function over the rows do not. It is no
+        feature.
     missing : "effect", "drop" or "refuse"
         What a missing value in a column of numbers is: an effect of its own, a reason to leave the row out, or to
         refuse it.
@@ -167,7 +173,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         self.noise_std = noise_std
         self.normalize_y = normalize_y
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Fit to a table X and a vector y.
 
         Parameters
@@ -179,7 +185,10 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         y : array (N,) or name of a column of X
             A column that is named is no feature. Where X is not in memory, y and the weights are names.
         sample_weight : array (N,), name of a column of X, or None
-            A row of weight w counts as w equal rows.
+            A row of weight w counts as w equal rows. How well a row was measured is ``noise_std``.
+        noise_std : array (N,) or None
+            Known standard deviations of y, of rows in memory, where they are no column of X that the model names.
+            Predictions then have the noise beside them alone.
 
         Returns
         -------
@@ -195,9 +204,9 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         >>> model.predict(pd.DataFrame({"g": ["b"], "x": [0.5]})).round(1)
         array([2.])
         """
-        return self._absorb(X, y, sample_weight, None, growing=False)
+        return self._absorb(X, y, sample_weight, None, growing=False, noise_std=noise_std)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Add rows to those already seen and learn again, at a cost that does not depend on the rows seen before.
 
         With Gaussian noise the result is that of all rows together. With another likelihood, earlier rows are
@@ -205,7 +214,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, noise_std
             As for ``fit``.
 
         Returns
@@ -222,13 +231,20 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         >>> model.predict([[1.5]]).round(1)
         array([1.])
         """
-        return self._absorb(X, y, sample_weight, self._before(), growing=True)
+        return self._absorb(X, y, sample_weight, self._before(), growing=True, noise_std=noise_std)
 
     def _requested_likelihood(self) -> AbstractLikelihood:
-        return by_name(self.likelihood)
+        likelihood, column = by_name(self.likelihood), self._noise_std()
+        if likelihood.known_errors and (column is not None or likelihood.column is None or not likelihood.conjugate):
+            raise ValueError(
+                f"error bars are named once, GPRegressor(noise_std='column'), and what is beside them starts from "
+                f"noise_variance; got likelihood={shown(likelihood)}"
+            )
+        return likelihood if column is None else self._with_errors(likelihood, column)
 
     def _given_likelihood(self) -> AbstractLikelihood:
-        likelihood, noise = self._requested_likelihood(), start_of(self._noise())
+        likelihood = self._requested_likelihood()
+        noise = start_of(self._noise(likelihood))
         if likelihood.conjugate and noise is not None:
             return Gaussian(noise)
         unknown = [entry.name for entry in likelihood.entries if entry.value is None]
@@ -243,8 +259,26 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     def _centred(self) -> bool:
         return flag("normalize_y", self.normalize_y)
 
-    def _noise(self) -> float | None:
-        return check_noise(self.noise_variance)
+    def _likelihood_of_rows(self, errors: bool) -> AbstractLikelihood:
+        likelihood = self._requested_likelihood()
+        if errors and likelihood.known_errors:
+            raise ValueError(
+                f"error bars are in column {shown(likelihood.column)} of X, as the model says, and fit was given "
+                "others; leave one of them out"
+            )
+        return self._with_errors(likelihood, None) if errors else likelihood
+
+    def _with_errors(self, likelihood: AbstractLikelihood, column: str | int | None) -> AbstractLikelihood:
+        """Gaussian noise beside error bars."""
+        if not likelihood.conjugate:
+            raise ValueError(
+                f"noise_std is for likelihood='gaussian', whose noise is beside the error bars; got "
+                f"{shown(likelihood)}: leave one of them out"
+            )
+        return ErrorBars(noise_std=column)
+
+    def _noise(self, likelihood: AbstractLikelihood) -> float | None:
+        return check_noise(self.noise_variance, error_bars=likelihood.known_errors)
 
     def _noise_std(self) -> str | int | None:
-        return self.noise_std
+        return check_column("noise_std", self.noise_std)

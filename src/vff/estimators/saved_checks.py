@@ -82,7 +82,7 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
     demand(len(rows.highest_frequencies) == len(terms), "a detail for every term", rows.highest_frequencies)
     ranges = len(rows.domain_from_data) == len(rows.ranges) == len(columns)
     demand(ranges, "an extent for every column", len(rows.ranges))
-    demand(all(isinstance(text, str) for text in rows.options), "options in writing", "others")
+    demand(all(isinstance(text, str | None) for text in rows.options), "options in writing", "others")
     demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
     _check_moments(rows.moments)
     demand(shapes == [1] or not rows.tails, "no rows beyond the domains of several columns", len(rows.tails))

@@ -24,6 +24,7 @@ from vff.estimators.formulas import in_file
 from vff.estimators.pattern import Space
 from vff.estimators.regressor import GPRegressor
 from vff.estimators.saved_checks import check_estimator, check_fit, check_kernel, check_member, check_pattern, demand
+from vff.estimators.saved_errors import check_error_bars
 from vff.estimators.saved_records import Description, Labels, Pattern, Saved, described_kernel, description_of
 from vff.estimators.upgrade import HELD, upgraded, with_constant, with_shares
 from vff.inference import Samples
@@ -256,6 +257,7 @@ def _fill(model: AdditiveModel, saved: Saved) -> None:
     if rows is None or isinstance(model, CoxProcess):
         raise FileError("sums over rows were expected, found none")
     check_estimator(saved, rows, in_file(model.kernel, saved))
+    check_error_bars(rows, fit)
     if fit is None:
         vars(model)["statistics_"] = rows
         return

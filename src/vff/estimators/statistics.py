@@ -25,6 +25,7 @@ from vff.moments import (
     distinct_values_for,
     numbers,
     plan_pass,
+    run_noisy_pass,
     run_pass,
 )
 
@@ -143,7 +144,14 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
 
 
 def _check_same_functions(mine: Statistics, theirs: Statistics) -> None:
-    """Two models can be merged when their columns have the same domains and edge functions."""
+    """Two models can be merged when their columns have the same domains and edge functions, and y the same offset."""
+    for name in ("offset", "noise_std"):
+        own, other = getattr(mine.options, name), getattr(theirs.options, name)
+        if _meant(own) != _meant(other):
+            raise ValueError(
+                f"{name} of the two models differs, {own} and {other}, so their sums are not of the same thing; sum "
+                f"both with the same {name}"
+            )
     both = zip(mine.terms, mine.moments.request.terms, theirs.moments.request.terms, strict=True)
     for term, ours, others in both:
         parts = zip(mine.binding.labels(term), term.term.inner, ours.factors, others.factors, strict=True)
@@ -238,10 +246,25 @@ class Summed(NamedTuple):
 
 
 def summed(
-    rows: RowBlock, binding: Binding, plan: PassPlan, offset: float, beyond: bool, report: Report | None = None
+    rows: RowBlock,
+    binding: Binding,
+    plan: PassPlan,
+    offset: float,
+    beyond: bool,
+    report: Report | None = None,
+    variances: np.ndarray | None = None,
 ) -> Summed:
-    """Sums over rows in memory; ``beyond`` says whether some may lie beyond the domain."""
-    moments, choices = run_pass(plan, rows, offset, *(() if report is None else (report,)))
+    """Sums over rows in memory, of known variances if they have any; ``beyond``: some may lie beyond the domain."""
+    told = () if report is None else (report,)
+    if variances is not None:
+        if beyond:
+            raise ValueError(
+                f"rows lie beyond the domain {plan.request.columns[0].domain.describe()}, and rows with error bars "
+                "must lie inside: widen the domain"
+            )
+        moments, choices = run_noisy_pass(plan, rows, variances, offset, *told)
+        return Summed(moments, (), tuple(choices))
+    moments, choices = run_pass(plan, rows, offset, *told)
     tails: tuple[TailRows, ...] = ()
     if beyond:
         (factor,) = binding.terms[0].inner.factors
@@ -252,7 +275,12 @@ def summed(
 def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
     """The sums of more rows on top of those seen, which know of them already."""
     tails = tails_together((*seen.tails, *new.tails)) if new.tails else seen.tails
-    return replace(seen, moments=seen.moments + new.moments, tails=tails, choice=engines_used(new.choices, plan, seen))
+    moments, choice = seen.moments + new.moments, engines_used(new.choices, plan, seen)
+    if moments.nodes:
+        choice = replace(
+            choice, reason=f"{choice.reason}; error bars: sums at {len(moments.nodes)} nodes of their squares"
+        )
+    return replace(seen, moments=moments, tails=tails, choice=choice)
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:

@@ -14,7 +14,7 @@ import numpy as np
 from vff.data.checks import as_finite, check_target, check_weights
 from vff.data.table import Table
 from vff.estimators.binding import Binding, united
-from vff.estimators.named import extra_of
+from vff.estimators.named import extra_of, offset_of
 from vff.inference import MemoryRows, Observed
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import (
@@ -43,30 +43,46 @@ class Batch(NamedTuple):
     """The columns of the binding, levels as codes."""
     extra: np.ndarray
     """What the likelihood takes from every row beside y: exposure or trials; ones when nothing."""
+    offset: np.ndarray | None = None
+    """What is added to the function at every row, where y does not have it taken off already."""
 
     def prepared(self, plan: Callable[[int], PassPlan], distinct_values: Sequence[DistinctValues | None]) -> MemoryRows:
         """The different rows, equal ones taken together, to be visited many times; ``plan`` is for so many."""
-        source, extra = merge_equal_rows(self.source, self.extra, distinct_values)
-        return MemoryRows(PreparedRows(plan(source.n), source), Observed(source.y, extra, source.w))
+        source, extra, *offset = merge_equal_rows(self.source, self.extra, distinct_values, self.offset)
+        return MemoryRows(PreparedRows(plan(source.n), source), Observed(source.y, extra, source.w, *offset))
 
 
-def observations(table: Table, y: Any, sample_weight: Any, likelihood: AbstractLikelihood) -> Observed:
-    """Targets, weights and what the likelihood takes beside them, checked, those of weight zero included."""
+def observations(
+    table: Table,
+    y: Any,
+    sample_weight: Any,
+    likelihood: AbstractLikelihood,
+    offset: str | int | None = None,
+    errors: Any = None,
+) -> Observed:
+    """Targets, weights and what is read beside them, checked, those of weight zero included.
+
+    Where f is in the units of y, the offset is taken off y, which is all that has to be known of it.
+    """
     w, target = weights_of(sample_weight, table.n_rows), check_target(y, table.n_rows)
-    extra = extra_of(likelihood, table)
+    extra = extra_of(likelihood, table) if errors is None else check_errors(errors, table.n_rows)
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
-    return Observed(target, extra, w)
+    added = offset_of(offset, table)
+    if added is not None and likelihood.standardised:
+        target, added = target - added, None
+    return Observed(target, extra, w, added)
 
 
 def take_batch(table: Table, binding: Binding, observed: Observed) -> Batch:
     """The rows the user gave; those of weight zero are left out, as if they were not there."""
-    w, extra = observed.w, observed.extra
+    w, extra, offset = observed.w, observed.extra, observed.offset
     source = RowBlock(table.n_rows, lambda c, rows: binding.columns[c].read(table, rows), observed.y, w)
     if w.size and w.min() == 0.0:
         counted = w > 0.0
         source, extra = source.taken(len(binding.columns), [counted]), extra[counted]
-    return Batch(binding, source, extra)
+        offset = None if offset is None else offset[counted]
+    return Batch(binding, source, extra, offset)
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray:
@@ -76,6 +92,16 @@ def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray:
         if weights.shape == (n_rows,) and not weights.any():
             return weights
     return check_weights(sample_weight, n_rows)
+
+
+def check_errors(noise_std: Any, n_rows: int) -> np.ndarray:
+    """Standard deviations of y that were given row by row; whether they can be is the likelihood's business."""
+    values = as_finite(noise_std, "noise_std")
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"noise_std has shape {values.shape} and X has {n_rows} rows; give one standard deviation per row"
+        )
+    return values
 
 
 def check_enough(n: int, first: bool, weighed: bool) -> None:
@@ -166,7 +192,7 @@ def look_at(batch: Batch, *, always_sampled: bool = False, sampled: bool = True)
     several = len(binding.terms) > 1 or any(len(term.columns) > 1 for term in binding.terms)
     shared = always_sampled or (several and sampled)
     levels = [column.levels for column in binding.columns]
-    sample = sample_of(source, batch.extra, levels) if shared and source.n else None
+    sample = sample_of(source, batch.extra, levels, batch.offset) if shared and source.n else None
     targets = summarise_column(source.n, lambda rows: source.y[rows]) if always_sampled else NOWHERE
     sums = float(source.w.sum()), float(source.w @ source.y)
     return TableSummary(binding, summaries, source.n, *sums, sample, targets)

@@ -17,6 +17,7 @@ from vff.data import Chunk, DatabaseRows, PassState, Roles, Source, check_same_r
 from vff.data.checks import as_labels
 from vff.estimators.binding import Binding, joined, resolve_columns
 from vff.estimators.grouped import look_at_groups, sum_groups
+from vff.estimators.named import beside
 from vff.estimators.options import Options
 from vff.estimators.statistics import Statistics, Summed, check_ranges, extended, resolved, summed, with_sums
 from vff.estimators.table_summary import (
@@ -47,6 +48,7 @@ class Reader:
     kernel: Kernel | None
     roles: Roles
     likelihood: AbstractLikelihood
+    offset: str | int | None = None
     admits: bool = False
     """Whether missing numbers have an effect of their own."""
 
@@ -54,12 +56,25 @@ class Reader:
         """The rows of a chunk; ``binding`` knows all levels, ``seen`` those of earlier rows, where there are any."""
         if "rows" not in chunk.memo:  # checked once
             table, y, w = self.roles.split(chunk)
-            chunk.memo["rows"] = table, observations(table, y, w, self.likelihood)
+            chunk.memo["rows"] = table, observations(table, y, w, self.likelihood, self.offset, chunk.errors)
         table, observed = chunk.memo["rows"]
         if binding is None:
-            binding = resolve_columns(self.kernel, table, self.likelihood.column, admits=self.admits)
+            taken = beside(self.likelihood, self.offset)
+            binding = resolve_columns(self.kernel, table, taken, admits=self.admits)
             binding = binding if seen is None else joined(seen, binding)
         return take_batch(table, binding, observed)
+
+    def variances(self, batch: Batch) -> np.ndarray | None:
+        """The known variances of rows; None where they have none."""
+        return batch.extra**2 if self.likelihood.known_errors else None
+
+    def refuse_groups(self) -> None:
+        """A database is asked for sums by value of the columns, which error bars of rows are not among."""
+        if self.likelihood.known_errors:
+            raise ValueError(
+                "a database is asked for sums over groups of rows, and error bars give every row a weight of its own; "
+                "fetch the rows in chunks, as vff.scan of its to_pyarrow_batches or to_arrow_reader does"
+            )
 
 
 class RowTask:
@@ -110,6 +125,7 @@ class Look(RowTask):
 
     def from_groups(self, rows: DatabaseRows) -> TableSummary:
         """Every column by itself: its values, and the sums of the rows at each."""
+        self.reader.refuse_groups()
         return look_at_groups(rows, self.reader.kernel, self.offset, admits=self.reader.admits)
 
 
@@ -131,7 +147,8 @@ class Sum(RowTask):
     kind: ClassVar[Any] = Summed
 
     def __call__(self, chunk: Chunk) -> Summed:
-        source = self.reader.batch(chunk, self.binding).source
+        batch = self.reader.batch(chunk, self.binding)
+        source = batch.source
         for c, distinct in enumerate(self.plan.distinct_values if self.read_again else ()):
             # a value that nobody saw would count as another one
             if distinct is not None and not distinct.holds(source.column(c, slice(0, source.n))):
@@ -139,7 +156,8 @@ class Sum(RowTask):
                     f"column {self.binding.columns[c].label} holds a value that the first pass over the rows did not "
                     "see; the rows must be the same in both"
                 )
-        return summed(source, self.binding, self.plan, self.offset, self.beyond, self.report)
+        own = self.offset, self.beyond, self.report, self.reader.variances(batch)
+        return summed(source, self.binding, self.plan, *own)
 
     def from_groups(self, rows: DatabaseRows) -> Summed:
         """By combination of values of every set of columns that terms share."""
@@ -175,7 +193,8 @@ class Gather(RowTask):
         beyond, request, source = check_ranges(seen), seen.moments.request, batch.source
         distinct_values = distinct_values_for(self.engine, request, summary.summaries, source)
         plan = plan_pass(source.n, request, distinct_values, self.engine)
-        return Gathered(summary, with_sums(seen, plan, summed(source, seen.binding, plan, seen.moments.offset, beyond)))
+        own = seen.moments.offset, beyond, None, self.reader.variances(batch)
+        return Gathered(summary, with_sums(seen, plan, summed(source, seen.binding, plan, *own)))
 
 
 class Labels(NamedTuple):

@@ -3,6 +3,7 @@
 | likelihood | y | mean of y given f | learnt unless given |
 |---|---|---|---|
 | `Gaussian` | real | f | variance |
+| `ErrorBars` | real, of known errors | f | variance beside these |
 | `StudentT` | real, with outliers | f | scale, df |
 | `Gamma` | positive | exp(f) | shape |
 | `Beta` | strictly between 0 and 1 | 1/(1 + exp(-f)) | precision |
@@ -35,6 +36,7 @@ __all__ = [
     "Beta",
     "Binomial",
     "Custom",
+    "ErrorBars",
     "Expected",
     "Gamma",
     "Gaussian",
@@ -72,6 +74,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "Beta": ("beta",),
     "Ordinal": ("ordinal",),
     "Binomial": ("binomial",),
+    "ErrorBars": (),
     "Custom": (),
 }
 """What stands for every kind in place of an object, in the order in which sentences name them."""

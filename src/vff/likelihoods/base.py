@@ -156,6 +156,8 @@ class AbstractLikelihood(ABC):
     """The least and the largest y; of a Binomial up to infinity, since trials differ by row."""
     expects: tuple[str, str] | None = None
     """What y must be, in words, and advice: within the support, and whole where discrete. None: any finite number."""
+    known_errors: ClassVar[bool] = False
+    """extra is a standard deviation of y that is known, in its units; of others it is what y is counted by."""
     complete: bool = True
     """Mean, variance and cdf of y given f are known."""
     misfit: ClassVar[str] = (
@@ -279,6 +281,11 @@ class AbstractLikelihood(ABC):
     def column_role(cls) -> str | None:
         """What that column is: "exposure", "trials"; None where rows bring none."""
         return next((own.name for own in _with_role(cls, _COLUMN)), None)
+
+    @property
+    def extra_alone(self) -> float:
+        """extra of rows that bring none."""
+        return 0.0 if self.known_errors else 1.0
 
     @property
     def outliers(self) -> bool:

@@ -153,15 +153,23 @@ def log_predictive(
 
 
 def best_constant(
-    likelihood: AbstractLikelihood, psi: np.ndarray, y: np.ndarray, extra: np.ndarray, w: np.ndarray
+    likelihood: AbstractLikelihood,
+    psi: np.ndarray,
+    y: np.ndarray,
+    extra: np.ndarray,
+    w: np.ndarray,
+    offset: np.ndarray | None = None,
 ) -> float:
-    """The f that maximises Σ w log p(y | f), within the reach that the likelihood gives its own guess."""
+    """The f that maximises Σ w log p(y | f + offset), within the reach that the likelihood gives its own guess."""
     w = np.asarray(w, dtype=float)
     start, reach = likelihood.location(y, extra, w)
+    added = 0.0 if offset is None else offset
+    if offset is not None:
+        start, reach = start - float(np.average(offset, weights=w)), reach + float(np.ptp(offset))
     low, high = start - reach, start + reach
 
     def at(f: float) -> tuple[float, float, float]:
-        value, slope, curvature = likelihood.expected(psi, y, extra, np.full_like(w, f), np.zeros_like(w))
+        value, slope, curvature = likelihood.expected(psi, y, extra, np.full_like(w, f) + added, np.zeros_like(w))
         return float(w @ value), float(w @ slope), float(w @ curvature)
 
     f, here, radius = start, at(start), reach / 2

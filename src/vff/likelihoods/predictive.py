@@ -239,7 +239,8 @@ class Mixture(Predictive):
 
     def _normal_cdf(self) -> Cdf:
         """All draws at once, though each has a variance of its own."""
-        sd = np.sqrt(self._variances()[:1])  # the same at every row
+        alike = self._extra.size == 0 or np.ptp(self._extra) == 0.0
+        sd = np.sqrt(self._variances()[: 1 if alike else None])[:, None]
         return lambda y: special.ndtr((y[..., None] - self._f[:, None]) / sd).mean(axis=-1)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:

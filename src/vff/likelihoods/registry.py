@@ -18,12 +18,12 @@ from vff.likelihoods.custom import Custom
 from vff.likelihoods.expectations import Expected, best_constant, log_predictive, parameter_derivatives, row_modes
 from vff.likelihoods.links import Bernoulli, Beta, Binomial, Ordinal
 from vff.likelihoods.predictive import Marginal, Mixture, Predictive
-from vff.likelihoods.scales import Gamma, Gaussian, NegativeBinomial, Poisson, StudentT
+from vff.likelihoods.scales import ErrorBars, Gamma, Gaussian, NegativeBinomial, Poisson, StudentT
 from vff.storage import forbid, permit
 from vff.words import shown
 
 LIKELIHOODS: list[type[AbstractLikelihood]] = [
-    Gaussian, Bernoulli, Poisson, NegativeBinomial, StudentT, Gamma, Beta, Ordinal, Binomial, Custom
+    Gaussian, Bernoulli, Poisson, NegativeBinomial, StudentT, Gamma, Beta, Ordinal, Binomial, ErrorBars, Custom
 ]  # fmt: skip
 """The kinds there are. ``register`` adds one."""
 

@@ -19,6 +19,8 @@ from vff.likelihoods.base import (
 from vff.likelihoods.float64 import numerics
 from vff.likelihoods.rows import spread_of, weighted_mean, weighted_variance
 
+_NO_NOISE = 1e-300  # a variance that adds nothing to any other
+_LARGEST_ERROR = 1e140  # whose square stays within float64
 DF_FLOOR = 2.0  # learnt degrees of freedom stay above it, so that a new y has a variance
 
 
@@ -73,6 +75,61 @@ class Gaussian(AbstractNoise):
 
     def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.normal(f, np.exp(self.psi[0] / 2))
+
+
+@dataclass(frozen=True)
+class ErrorBars(Gaussian):
+    """y = f + noise of a known standard deviation in every row, and of a variance beside it that all rows share.
+
+    log p = -log(2π (noise_std² + variance))/2 - (y - f)²/(2 (noise_std² + variance)).
+
+    Parameters
+    ----------
+    variance : float or None
+        Of what is beside the error bars, learnt if None; zero after a fit that held none.
+    noise_std : str, int or None
+        The column of standard deviations, in units of y; None where they were given to ``fit``.
+
+    Examples
+    --------
+    >>> bars = vff.likelihoods.ErrorBars(variance=0.25, noise_std="err")
+    >>> bars.predictive(np.zeros(1), np.full(1, 0.75), np.full(1, 2.0)).moments()
+    (array([0.]), array([5.]))
+    """
+
+    known_errors = True
+    misfit = "targets lie further out than their error bars and the noise put them; see whether these are too small"
+
+    noise_std: Hashable | None = likelihood_column()
+
+    def __post_init__(self) -> None:
+        if self.variance != 0.0:
+            super().__post_init__()
+
+    @property
+    def entries(self) -> tuple[Parameter, ...]:
+        (own,) = super().entries
+        return (own._replace(value=_NO_NOISE) if own.value == 0.0 else own,)
+
+    def in_units(self, scale: float) -> Self:
+        return self if self.variance == 0.0 else super().in_units(scale)
+
+    def check(self, y: np.ndarray, extra: np.ndarray) -> None:
+        super().check(y, extra)
+        self._check_extra((extra >= 0.0) & (extra < _LARGEST_ERROR), extra, "standard deviations, zero or more,")
+
+    def expected_log_density(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
+        total = numerics.jnp.exp(psi[0]) + extra**2
+        return -0.5 * (np.log(2 * np.pi) + numerics.jnp.log(total) + ((y - mean) ** 2 + variance) / total)
+
+    def conditional_variance(self, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return np.exp(self.psi[0]) + np.broadcast_to(extra, np.shape(f)) ** 2
+
+    def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
+        return special.ndtr((y - f) / np.sqrt(np.exp(self.psi[0]) + extra**2))
+
+    def sample(self, f: np.ndarray, extra: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(f, np.sqrt(self.conditional_variance(f, extra)))
 
 
 @dataclass(frozen=True)

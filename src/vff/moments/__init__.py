@@ -20,8 +20,10 @@ number near the mean of y that keeps the sums free of cancellation. How it is su
 from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_of, extent_of, summarise_column
 from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
 from vff.moments.engines.choice import ENGINES, choose
+from vff.moments.error_bars import NoisySums, run_noisy_pass
 from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
 from vff.moments.nodes import equivalent_weights, lattice_size
+from vff.moments.noise_nodes import NODES
 from vff.moments.operations import (
     LetterFunction,
     Tables,
@@ -40,6 +42,7 @@ from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Momen
 __all__ = [
     "ENGINES",
     "LARGEST_SAMPLE",
+    "NODES",
     "Cells",
     "Choice",
     "ColumnRequest",
@@ -54,6 +57,7 @@ __all__ = [
     "LetterFunction",
     "MomentRequest",
     "Moments",
+    "NoisySums",
     "Pair",
     "PassPlan",
     "Place",
@@ -84,6 +88,7 @@ __all__ = [
     "place_of",
     "plan_pass",
     "project_term",
+    "run_noisy_pass",
     "run_pass",
     "sample_of",
     "summarise_column",

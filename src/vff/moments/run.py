@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vff.moments.distinct import summarise_column
-from vff.moments.engines.base import Accumulator, Choice, Job, Totals, Work
+from vff.moments.engines.base import Accumulator, Choice, Job, Strengths, Totals, Work
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, plan_pass
 from vff.moments.rows import ColumnRows
@@ -157,17 +157,32 @@ class Sums:
         Sets and columns side by side, one core each, but for engines that use all cores by themselves, and for a set
         or a column alone.
         """
-        n, weight, target, before = self.whole
-        self.whole = Whole(n + w.size, weight + float(w.sum()), target + weighted.sum(), before + squares)
-        if not w.size:
+        self.add_each((), stretch, [(w, weighted, squares)], each)
+
+    def add_each(
+        self,
+        others: "Sequence[Sums]",
+        stretch: Sequence[ColumnRows],
+        strengths: Sequence[tuple[np.ndarray, np.ndarray, float]],
+        each: Each,
+    ) -> None:
+        """The same rows for these and other sums of the plan, which count them with other weights."""
+        for own, (w, weighted, squares) in zip((self, *others), strengths, strict=True):
+            n, weight, target, before = own.whole
+            own.whole = Whole(n + w.size, weight + float(w.sum()), target + weighted.sum(), before + squares)
+        if not strengths[0][0].size:
             return
+        pairs = [(w, weighted) for w, weighted, _ in strengths]
 
-        def one(item: tuple[SetPlan, Accumulator]) -> None:
-            own = zip(self.plan.requests(item[0]), item[0].columns, strict=True)
-            item[1].add([stretch[c].for_request(request) for request, c in own], w, weighted)
+        def one(item: tuple[SetPlan, Sequence[Accumulator]]) -> None:
+            plan, (first, *more) = item
+            own = zip(self.plan.requests(plan), plan.columns, strict=True)
+            first.add_each(more, [stretch[c].for_request(request) for request, c in own], pairs)
 
-        for items in (self.sets, self.alone):
-            by_itself = [len(items) == 1 or (items is self.sets and _is_parallel(own)) for own, _ in items]
+        for name in ("sets", "alone"):
+            every = zip(*(getattr(own, name) for own in (self, *others)), strict=True)
+            items = [(same[0][0], [accumulator for _, accumulator in same]) for same in every]
+            by_itself = [len(items) == 1 or (name == "sets" and _is_parallel(own)) for own, _ in items]
             each(one, [item for item, apart in zip(items, by_itself, strict=True) if not apart])
             for item in (item for item, apart in zip(items, by_itself, strict=True) if apart):
                 one(item)
@@ -207,11 +222,11 @@ class _ByChunk(Totals):
         super().__init__(jobs, self._best)
 
     def _best(
-        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], w: np.ndarray, weighted: np.ndarray
-    ) -> list[np.ndarray]:
-        choice = choose(Work(w.size, jobs, columns))
+        self, columns: Sequence[ColumnRows], jobs: Sequence[Job], strengths: Sequence[Strengths]
+    ) -> list[list[np.ndarray]]:
+        choice = choose(Work(strengths[0][0].size, jobs, columns))
         self.choice = self.choice or choice
-        return ENGINES[choice.name].sum(columns, jobs, w, weighted)
+        return ENGINES[choice.name].sum_each(columns, jobs, strengths)
 
 
 def _accumulator(plan: PassPlan, one: SetPlan) -> Accumulator:

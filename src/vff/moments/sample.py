@@ -54,6 +54,8 @@ class Sample:
     """As int64, for files; the order of unsigned numbers is the one that counts."""
     halvings: int = 0
     """Rows are here whose hash is below 2^(64 - halvings)."""
+    offset: np.ndarray | None = None
+    """What is added to the function at every row, where something is."""
 
     @property
     def complete(self) -> bool:
@@ -77,11 +79,14 @@ class Sample:
         y, extra, w, hashes = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "extra", "w", "hashes")
         )
-        return _fitted(Sample(columns, y, extra, w, hashes, halvings))
+        offsets = [part.offset for part in parts if part.offset is not None]
+        offset = np.concatenate(offsets) if offsets else None
+        return _fitted(Sample(columns, y, extra, w, hashes, halvings, offset))
 
     def _taken(self, rows: np.ndarray) -> "Sample":
         own = (self.y[rows], self.extra[rows], self.w[rows], self.hashes[rows])
-        return Sample(tuple(column[rows] for column in self.columns), *own, self.halvings)
+        offset = None if self.offset is None else self.offset[rows]
+        return Sample(tuple(column[rows] for column in self.columns), *own, self.halvings, offset)
 
     def _thinned(self, halvings: int) -> "Sample":
         if halvings == self.halvings:
@@ -89,17 +94,20 @@ class Sample:
         return replace(self._taken(_below(self.hashes, halvings)), halvings=halvings)
 
 
-def sample_of(source: RowBlock, extra: np.ndarray, levels: Sequence[Sequence[Any] | None]) -> Sample:
+def sample_of(
+    source: RowBlock, extra: np.ndarray, levels: Sequence[Sequence[Any] | None], offset: np.ndarray | None = None
+) -> Sample:
     """A sample of the rows of a source, by a hash of y, of what is beside it and of every column.
 
     ``levels`` are those of every column, None for one of numbers. Codes of levels may be renumbered when samples merge,
     so the levels themselves are hashed.
     """
     marks = [None if known is None else np.array([_mark(level) for level in known]) for known in levels]
-    whole = _piece_of(source, extra, marks, slice(0, min(_PIECE, source.n)), 0)
+    beside = (extra,) if offset is None else (extra, offset)
+    whole = _piece_of(source, beside, marks, slice(0, min(_PIECE, source.n)), 0)
     for start in range(_PIECE, source.n, _PIECE):
         rows = slice(start, min(start + _PIECE, source.n))
-        whole = whole.merged(_piece_of(source, extra, marks, rows, whole.halvings))
+        whole = whole.merged(_piece_of(source, beside, marks, rows, whole.halvings))
     return whole
 
 
@@ -113,20 +121,21 @@ def _mark(level: Any) -> float:
 
 
 def _piece_of(
-    source: RowBlock, extra: np.ndarray, marks: Sequence[np.ndarray | None], rows: slice, halvings: int
+    source: RowBlock, beside: Sequence[np.ndarray], marks: Sequence[np.ndarray | None], rows: slice, halvings: int
 ) -> Sample:
     """The sample of a stretch of rows, thinned as far as is known to be needed."""
     columns = [source.column(c, rows) for c in range(len(marks))]
-    y, beside, w = source.y[rows], extra[rows], source.w[rows]
+    y, others, w = source.y[rows], [own[rows] for own in beside], source.w[rows]
     both = zip(columns, marks, strict=True)
-    numbers = [y, beside, *(column if own is None else _marks_of(column, own) for column, own in both)]
+    numbers = [y, *others, *(column if own is None else _marks_of(column, own) for column, own in both)]
     hashes = np.concatenate(
         [_hash([column[at : at + _BLOCK] for column in numbers]) for at in range(0, max(y.size, 1), _BLOCK)]
     )
     halvings = _enough(hashes, halvings)
     few = _below(hashes, halvings)
     kept = tuple(column[few] for column in columns)
-    return _fitted(Sample(kept, y[few], beside[few], w[few], hashes[few], halvings))
+    extra, *offset = (own[few] for own in others)
+    return _fitted(Sample(kept, y[few], extra, w[few], hashes[few], halvings, *offset))
 
 
 def _marks_of(codes: np.ndarray, marks: np.ndarray) -> np.ndarray:
@@ -182,28 +191,33 @@ def _fitted(sample: Sample) -> Sample:
 
 
 def merge_equal_rows(
-    source: RowBlock, extra: np.ndarray, distinct_values: Sequence[DistinctValues | None]
-) -> tuple[RowBlock, np.ndarray]:
-    """The different rows (columns, y and extra) with their weights summed; the same rows where most are different."""
-    y_values, extra_values = distinct_values_of(source.y), _distinct_extra(extra)
-    every = [*distinct_values, y_values, extra_values]
+    source: RowBlock,
+    extra: np.ndarray,
+    distinct_values: Sequence[DistinctValues | None],
+    offset: np.ndarray | None = None,
+) -> tuple[Any, ...]:
+    """The different rows (columns, y, extra, offset) with their weights summed; the same where most are different.
+
+    A row block, extra, and the offset where there is one.
+    """
+    beside = [extra] if offset is None else [extra, offset]
+    every = [*distinct_values, distinct_values_of(source.y), *map(_distinct_extra, beside)]
     if None in every:
-        return source, extra
+        return source, *beside
     found = [distinct for distinct in every if distinct is not None]
     shape = tuple(distinct.size for distinct in found)
     if prod(shape) > _CELLS_PER_ROW * source.n:
-        return source, extra
+        return source, *beside
     whole = slice(0, source.n)
-    values = [*(source.column(c, whole) for c in range(len(distinct_values))), source.y, extra]
+    values = [*(source.column(c, whole) for c in range(len(distinct_values))), source.y, *beside]
     cells = np.ravel_multi_index(
         [distinct.encode(column).astype(np.intp) for distinct, column in zip(found, values, strict=True)], shape
     )
     counts = np.bincount(cells, source.w, prod(shape))
     kept = np.flatnonzero(counts)
-    *columns, y, extra = (
-        distinct.values[codes] for distinct, codes in zip(found, np.unravel_index(kept, shape), strict=True)
-    )
-    return RowBlock(kept.size, lambda c, rows: columns[c][rows], y, counts[kept]), extra
+    values = [distinct.values[codes] for distinct, codes in zip(found, np.unravel_index(kept, shape), strict=True)]
+    y, *others = values[len(distinct_values) :]
+    return RowBlock(kept.size, lambda c, rows: values[c][rows], y, counts[kept]), *others
 
 
 def _distinct_extra(extra: np.ndarray) -> DistinctValues | None:

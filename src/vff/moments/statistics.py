@@ -1,7 +1,7 @@
 """Sufficient statistics: a commutative monoid with subtraction. What is summed, apart from how."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from vff.basis.protocol import Axis, Basis, Change
 from vff.linalg import BlockGram, along, slices_of
 from vff.moments.gram import features_sum, term_gram
+from vff.moments.noise_nodes import crowded, shares_of
 from vff.moments.rows import ColumnRequest, TermRequest, joint
 
 Harmonics = tuple[tuple[int | None, ...], ...]
@@ -116,6 +117,8 @@ class Moments(KeyedByPairs):
     grams: tuple[np.ndarray, ...]
     projects: tuple[np.ndarray, ...]
     blocks: Mapping[Pair, np.ndarray]
+    nodes: Mapping[float, "Moments"] = field(default_factory=dict)
+    """Where rows have variances of their own, the same sums by node of these (``error_bars``); they add up to these."""
 
     @classmethod
     def zero(cls, request: MomentRequest, offset: float = 0.0) -> "Moments":
@@ -130,8 +133,17 @@ class Moments(KeyedByPairs):
                 "these moments sum different functions and cannot be combined; read both with the same domain, "
                 "frequencies, edges and levels"
             )
-        both = self._mapped(lambda mine, theirs: mine + sign * theirs, other.recentred(self.offset))
-        return replace(both, n=self.n + sign * other.n)
+        other = other.recentred(self.offset)
+        both = self._mapped(lambda mine, theirs: mine + sign * theirs, other)
+        nodes = dict(self.nodes)
+        for variance, theirs in other.nodes.items():
+            nodes[variance] = _onto(nodes.get(variance), theirs, float(sign))
+        for alone, twelve in [*crowded(nodes)]:
+            for variance, shares in zip(alone.tolist(), shares_of(alone).tolist(), strict=True):
+                gone = nodes.pop(variance)
+                for node, share in zip(twelve.tolist(), shares, strict=True):
+                    nodes[node] = _onto(nodes.get(node), gone, share)
+        return replace(both, n=self.n + sign * other.n, nodes=nodes)
 
     def _mapped(self, function: Callable[..., Any], *others: "Moments") -> "Moments":
         """A linear map of the weights of rows; their number stays."""
@@ -151,7 +163,11 @@ class Moments(KeyedByPairs):
 
     def scaled(self, factor: float) -> "Moments":
         """Every row's weight multiplied by ``factor`` (decay, minibatches)."""
-        return self._mapped(lambda mine: factor * mine)
+        return self._with_nodes(self._mapped(lambda mine: factor * mine), lambda node: node.scaled(factor))
+
+    def _with_nodes(self, whole: "Moments", change: Callable[["Moments"], "Moments"]) -> "Moments":
+        """What these sums became, with the same change of those at every node."""
+        return replace(whole, nodes={variance: change(node) for variance, node in self.nodes.items()})
 
     def blended(self, other: "Moments", rate: float) -> "Moments":
         """The same rows with weights between these and the other's."""
@@ -178,13 +194,14 @@ class Moments(KeyedByPairs):
         if shift == 0.0:
             return self
         moved = zip(self.projects, self.features_sums, strict=True)
-        return replace(
+        whole = replace(
             self,
             offset=offset,
             target=self.target + shift * self.weight,
             target_squared=self.target_squared + 2.0 * shift * self.target + shift**2 * self.weight,
             projects=tuple(project + shift * total for project, total in moved),
         )
+        return self._with_nodes(whole, lambda node: node.recentred(offset))
 
     def in_units(self, scale: float) -> "Moments":
         """The same rows with y (less its offset, which becomes zero) divided by ``scale``."""
@@ -194,6 +211,7 @@ class Moments(KeyedByPairs):
             target=self.target / scale,
             target_squared=self.target_squared / scale**2,
             projects=tuple(project / scale for project in self.projects),
+            nodes={variance / scale**2: node.in_units(scale) for variance, node in self.nodes.items()},
         )
 
     def term(self, s: int) -> "Moments":
@@ -208,7 +226,8 @@ class Moments(KeyedByPairs):
             blocks[i, j] = self.blocks[s, t] if s < t else self.blocks[t, s].T
         request = MomentRequest(tuple(self.request.terms[s] for s in kept))
         grams, projects = tuple(self.grams[s] for s in kept), tuple(self.projects[s] for s in kept)
-        return replace(self, request=request, grams=grams, projects=projects, blocks=blocks)
+        whole = replace(self, request=request, grams=grams, projects=projects, blocks=blocks)
+        return self._with_nodes(whole, lambda node: node.terms(kept))
 
     def with_levels(self, s: int, d: int, levels: tuple[Hashable, ...]) -> "Moments":
         """The moments of a factor over more levels, of which the rows so far have none."""
@@ -238,8 +257,9 @@ class Moments(KeyedByPairs):
                 blocks[pair] = rows(block)
             elif s == pair[1]:
                 blocks[pair] = rows(block.T).T
-        request = MomentRequest(tuple(terms))
-        return replace(self, request=request, grams=tuple(grams), projects=tuple(projects), blocks=blocks)
+        sums = {"grams": tuple(grams), "projects": tuple(projects), "blocks": blocks}
+        whole = replace(self, request=MomentRequest(tuple(terms)), **sums)
+        return self._with_nodes(whole, lambda node: node.with_request(s, d, request, change))
 
     def restricted(self, harmonics: Sequence[Sequence[int | None]]) -> "Moments":
         """The moments for fewer harmonics per factor, read off these without another pass; None leaves a factor."""
@@ -258,3 +278,8 @@ class Moments(KeyedByPairs):
             raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.detail}")
         small = large.resized(M)
         return self._with_factor(s, d, small, large.to(small))
+
+
+def _onto(mine: Moments | None, theirs: Moments, share: float) -> Moments:
+    """The sums at a node with a share of others added, which may be less than nothing."""
+    return theirs.scaled(share) if mine is None else mine + theirs.scaled(share)

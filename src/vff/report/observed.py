@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vff.data.memory import column_or_values
 from vff.data.table import Table
-from vff.estimators.named import extra_of, recognised
+from vff.estimators.named import extra_of, offset_of, recognised
 from vff.estimators.predict import ProcessMixin
 from vff.report.canvas import Data, half_width
 
@@ -44,7 +44,7 @@ def latent(model: ProcessMixin, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_of_y(model: ProcessMixin, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Of a new y where the latent function has this mean and variance."""
-    return model.likelihood_.predictive(mean, variance, np.ones(mean.size)).mean()
+    return model.likelihood_.predictive(mean, variance, np.full(mean.size, model.likelihood_.extra_alone)).mean()
 
 
 def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Data:
@@ -54,10 +54,11 @@ def curves(model: ProcessMixin, x: np.ndarray, level: float) -> Data:
     new y. NaN where it says nothing: of zeros and ones, and where it would depend on an exposure.
     """
     mean, variance = latent(model, x)
-    likelihood, ones, half = model.likelihood_, np.ones(mean.size), half_width(level) * np.sqrt(variance)
-    new = likelihood.predictive(mean, variance, ones)
+    likelihood, half = model.likelihood_, half_width(level) * np.sqrt(variance)
+    alone = np.full(mean.size, likelihood.extra_alone)
+    new = likelihood.predictive(mean, variance, alone)
     # the mean of y never falls in f, so that it takes quantiles to quantiles
-    lower, upper = (likelihood.conditional_mean(mean + side * half, ones) for side in (-1.0, 1.0))
+    lower, upper = (likelihood.conditional_mean(mean + side * half, alone) for side in (-1.0, 1.0))
     scatters = likelihood.column is None and not likelihood.binary
     ends = new.interval(level) if scatters else np.full((2, mean.size), np.nan)
     return {"mean": new.mean(), "lower": lower, "upper": upper, "y_lower": ends[0], "y_upper": ends[1]}
@@ -70,7 +71,7 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     """
     given = table = Table.of(X)
     if table.names is not None and getattr(model, "feature_names_in_", None) is not None:
-        table = recognised(model, table, model.column_indices_, model.likelihood_.column)
+        table = recognised(model, table, model.column_indices_, model._beside)
     elif table.n_columns != model.n_features_in_:
         raise ValueError(
             f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give {caller} a "
@@ -82,7 +83,18 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     if y is None:
         return x[there], None
     target = model._as_numbers(column_or_values(given, y, "y"), table.n_rows)
-    return x[there], (target / extra_of(model.likelihood_, table))[there]
+    counted_by = 1.0 if model.likelihood_.known_errors else extra_of(model.likelihood_, table)
+    own = _without_offset(model, target / counted_by, offset_of(model._offset, table))
+    return x[there], own[there]
+
+
+def _without_offset(model: ProcessMixin, y: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    """y as it would be without what is added to the function, where the link tells: curves are drawn without it."""
+    if offset is None:
+        return y
+    if model.likelihood_.standardised:
+        return y - offset
+    return y * np.exp(-offset) if model.likelihood_.scale_name == "log" else y
 
 
 def target_text(model: ProcessMixin, y: Any) -> str:
@@ -91,7 +103,7 @@ def target_text(model: ProcessMixin, y: Any) -> str:
     if model.likelihood_.binary:
         return f"P({name} = {_second(model)})"
     column = model.likelihood_.column
-    return name if column is None else f"{name} / {column}"
+    return name if column is None or model.likelihood_.known_errors else f"{name} / {column}"
 
 
 def scale_text(model: ProcessMixin) -> str:

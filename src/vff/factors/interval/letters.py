@@ -10,6 +10,7 @@ from numpy.polynomial import legendre
 from vff.basis import Change, HarmonicBlock, TrigonometricLetters
 from vff.basis.trigonometric import pad, trim
 
+_FEW = 256  # harmonics, beyond which a convolution is faster by way of transforms
 CONSTANT = -0.5
 """The n-th derivative of B_n."""
 
@@ -167,7 +168,16 @@ def wave_product(moments: np.ndarray, wave: np.ndarray, K: int) -> np.ndarray:
     a = wave[: K + 1].astype(complex)
     a[1:] -= 1j * wave[K + 1 :]
     # sum_m a_m mu_(k+m) is a correlation, sum_m conj(a_m) mu_(k-m) a convolution; both for k = 0 ... K
-    forward = np.convolve(both[top : top + 2 * K + 1], a[::-1], mode="valid")
-    backward = np.convolve(both[top - K : top + K + 1], a.conj(), mode="valid")
+    forward = _convolved(both[top : top + 2 * K + 1], a[::-1])
+    backward = _convolved(both[top - K : top + K + 1], a.conj())
     total = 0.5 * (forward + backward)
     return np.concatenate([total.real, total[1:].imag])
+
+
+def _convolved(long: np.ndarray, short: np.ndarray) -> np.ndarray:
+    """Their convolution where the short one lies within the long one."""
+    if short.size <= _FEW:
+        return np.convolve(long, short, mode="valid")
+    size = 1 << (long.size - 1).bit_length()  # what wraps around falls on places that are not asked for
+    found = np.fft.ifft(np.fft.fft(long, size) * np.fft.fft(short, size))
+    return found[short.size - 1 : long.size]

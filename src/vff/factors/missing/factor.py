@@ -90,9 +90,9 @@ class MissingFactor(Factor[MissingDomain, MissingBasis]):
         return MissingDomain(self.base.settled(found, _without(bases), growing=growing))
 
     def settled_together(
-        self, found: Sequence[ColumnRange], bases: Sequence[MissingBasis], *, growing: bool
+        self, found: Sequence[ColumnRange], bases: Sequence[MissingBasis], *, growing: bool, **more: Any
     ) -> MissingDomain:
-        return MissingDomain(self.base.settled_together(found, _without(bases), growing=growing))
+        return MissingDomain(self.base.settled_together(found, _without(bases), growing=growing, **more))
 
     def largest(self, bases: Sequence[MissingBasis]) -> int:
         return self.base.largest(_without(bases))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +15,17 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Cotangents, Drift, Intercept, LinearGaussian, RowNoise
 from vff.inference.solvers.low_rank import GramRoot
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
-from vff.moments import ColumnRequest, Harmonics, Moments
+from vff.moments import ColumnRequest, Harmonics, Moments, NoisySums
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
+_NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-12
@@ -50,6 +52,13 @@ class SumModel:
     """What is known of the hyperparameters beforehand; None where nothing is."""
     widest: float = np.inf
     """The largest prior variance that all terms together are let have."""
+    row_noise: RowNoise | None = None
+    """Of sums whose weights have the variances of their rows in them; the noise variance is one then."""
+    noisy: NoisySums | None = None
+    """Where rows have error bars and the noise beside them is learnt: sums of these terms by error, for all harmonics.
+
+    ``moments`` are then without weights for how well a row is known.
+    """
 
     @property
     def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
@@ -72,13 +81,21 @@ class SumModel:
 
     @cached_property
     def _layout(self) -> PositiveVector:
-        bounds = [bound for term in self.terms for bound in term.bounds] + [self.noise_limits]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [self._noise_bounds]
         for place in self.variances:
             low, high = bounds[place]
             most = min(high, self.widest / len(self.terms))
             bounds[place] = min(low, most), most
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector(tuple(map(str, self.keys)), lower, upper)
+
+    @property
+    def _noise_bounds(self) -> tuple[float, float]:
+        """Beside error bars the noise may be so small that it adds nothing to the least of them."""
+        if self.noisy is None or self.noise_limits != NOISE_BOUNDS:
+            return self.noise_limits
+        least = np.min(self.noisy.variances, where=self.noisy.variances > 0.0, initial=np.inf)
+        return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * float(least)), NOISE_BOUNDS[1]
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -95,8 +112,9 @@ class SumModel:
 
     @property
     def learnt(self) -> np.ndarray:
-        """Which parameters are learnt, and not held; sites have a noise variance of one."""
-        return np.array([key != NOISE or not self.sites for key in self.keys]) & ~self.parameters.held
+        """Which parameters are learnt, and not held; sites, and rows of known noise, have a noise variance of one."""
+        known = self.sites or (self.row_noise is not None and self.noisy is None)
+        return np.array([key != NOISE or not known for key in self.keys]) & ~self.parameters.held
 
     @property
     def noise_held(self) -> bool:
@@ -111,8 +129,9 @@ class SumModel:
         """One term by itself, with the same rows."""
         first = int(self.variances[s])
         own = [*range(first, first + len(self.terms[s].names)), len(self.keys) - 1]
-        known = None if self.known is None else self.known.taken(own)
-        more = {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits, "known": known}
+        more: dict[str, Any] = {"known": None if self.known is None else self.known.taken(own)}
+        more |= {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits}
+        more |= {"row_noise": self.row_noise, "noisy": None if self.noisy is None else self.noisy.terms((s,))}
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -123,7 +142,48 @@ class SumModel:
     @property
     def rows(self) -> float:
         """How many rows there are, those of weight w counted w times; those of sites are counted as they are."""
+        if self.row_noise is not None:
+            return self.row_noise.rows
         return float(self.moments.n) if self.sites else self.weight
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether rows have variances of their own."""
+        return self.row_noise is not None or self.noisy is not None
+
+    @cached_property
+    def _weighed(self) -> "dict[float, tuple[SumModel, Moments]]":
+        return {}
+
+    def weighed(self, noise: float) -> "SumModel":
+        """Rows with error bars beside a noise variance, as rows of their own weights beside one that is one."""
+        return self._weighed_and_drift(noise)[0]
+
+    def _weighed_and_drift(self, noise: float) -> "tuple[SumModel, Moments]":
+        """The same, and the derivatives of its sums in log noise, for no fewer harmonics."""
+        if noise not in self._weighed:
+            assert self.noisy is not None
+            row_noise = RowNoise(self.weight, self.noisy.log_noise(noise))
+            sums, drift = self.noisy.near(self.harmonics).weighed_and_drift(noise)
+            model = replace(self, moments=sums.restricted(self.harmonics), row_noise=row_noise, noisy=None)
+            self._weighed.clear()  # what was asked for before is asked for no more
+            self._weighed[noise] = model, drift
+        return self._weighed[noise]
+
+    def weighed_at(self, setting: Hyperparameters) -> "tuple[SumModel, Hyperparameters]":
+        """The model whose sums are those at a setting, and the setting there; itself where rows have no error bars."""
+        if self.noisy is None:
+            return self, setting
+        return self.weighed(setting.noise), setting._replace(noise=1.0)
+
+    def _drift(self, setting: Hyperparameters) -> Drift:
+        """Of what the rows sum to, in the logarithm of the noise beside error bars."""
+        assert self.noisy is not None
+        _, moments = self._weighed_and_drift(setting.noise)
+        change = replace(self, moments=moments.restricted(self.harmonics), noisy=None)
+        own = change.equations(setting)
+        totals = change.weight, change.prior_trace(setting), change.intercept_at(setting)
+        return Drift(own.G, own.b, own.yy, *totals, self.noisy.log_noise_drift(setting.noise))
 
     @property
     def target(self) -> float:
@@ -143,12 +203,19 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        return choose_solver(self.moments.request, self.rank)
+        found = choose_solver(self.moments.request, self.rank)
+        if self.noisy is not None and not found.exact:
+            raise ValueError(
+                f"a noise variance that is learnt beside error bars needs a factor of all features, and there are "
+                f"{self.size:,}, too many for one; use fewer frequencies, or noise_variance=0"
+            )
+        return found
 
     @property
     def rank(self) -> int | None:
         """That of the Gram matrix, where rows are few and it has a root; sites may be negative, and have none."""
-        if self.sites or self.tails or FEW_ROWS * self.moments.n > self.size:
+        weighed = self.noisy is not None or self.row_noise is not None
+        if self.sites or self.tails or weighed or FEW_ROWS * self.moments.n > self.size:
             return None
         return self.gram_root.L.shape[1] if self.gram_root.error < _EXACT else None
 
@@ -263,7 +330,8 @@ class SumModel:
         return self.terms[s].variance_total_slopes(self.columns[s], sums, values)
 
     def at(self, theta: np.ndarray) -> LinearGaussian:
-        form = self.solver.at(self, self.unpack(theta))
+        model, setting = self.weighed_at(self.unpack(theta))
+        form = self.solver.at(model, setting)
         return form if self.known is None else replace(form, log_prior=self.known.value(theta))
 
     def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
@@ -272,10 +340,11 @@ class SumModel:
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         setting, prior = self.unpack(theta), cotangents.model.block_prior
+        weighed, _ = self.weighed_at(setting)
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
-            for name, slope in self._prior_trace_slopes(s, values).items():
+            for name, slope in weighed._prior_trace_slopes(s, values).items():
                 part[name] += cotangents.prior_trace * slope
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
@@ -285,12 +354,14 @@ class SumModel:
                 change = slopes[own.name]
                 pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
                 gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
-        slopes = np.array([*gradient, cotangents.log_noise])
+        log_noise = cotangents.log_noise if self.noisy is None else cotangents.along(self._drift(setting))
+        slopes = np.array([*gradient, log_noise])
         return slopes if self.known is None else slopes + cotangents.log_prior * self.known.slope(theta)
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
-        whole = np.array(self.prior_traces(self.unpack(theta)))
+        model, setting = self.weighed_at(self.unpack(theta))
+        whole = np.array(model.prior_traces(setting))
         return np.maximum(0.5 * closed.tau * (whole - np.array(closed.explained_by_term)), 0.0)
 
     def scales(self, closed: LinearGaussian) -> np.ndarray:

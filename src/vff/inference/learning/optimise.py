@@ -307,7 +307,7 @@ def rescale(closed: LinearGaussian) -> tuple[float, float]:
     says next to nothing takes one row.
     """
     form = closed.as_learnt
-    n = form.weight - form.of_intercept.edf
+    n = form.count - form.of_intercept.edf
     if not n > 0.0:
         return 1.0, form.elbo
     s = max(form.quadratic / n, 1e-12)

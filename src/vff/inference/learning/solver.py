@@ -58,7 +58,7 @@ class DirectSolver(Solver):
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
         prior, trace = model.prior(setting), model.prior_trace(setting)
-        how = {"sites": model.sites, "intercept": model.intercept_at(setting)}
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting), "row_noise": model.row_noise}
         return DirectLinearGaussian.of(prior, model.equations(setting), trace, setting.noise, **how)
 
     def posterior(self, form: DirectLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
@@ -94,7 +94,7 @@ class IterativeSolver(Solver):
             for (s, t), block in moments.blocks.items()
         }
         own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)
-        how = {"sites": model.sites, "intercept": model.intercept_at(setting)}
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting), "row_noise": model.row_noise}
         return IterativeLinearGaussian(prior, *own, setting.noise, terms, blocks, **how)
 
     def posterior(self, form: IterativeLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:

@@ -16,6 +16,7 @@ _SOME_CYCLES = 12
 _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the first goes with every lengthscale
 _HELD_VARIANCES = (1.0, 0.1, 10.0)  # of the signal, when the noise variance is known
 _SITE_SHARES = (1.0, 0.1, 10.0)  # the same, when the noise variance is one and the rows have their own precisions
+_BESIDE_ERRORS = ((1.0, 0.01), (1.0, 0.3), (0.1, 0.01), (0.1, 0.3), (0.01, 1e-3))  # variances of signal and noise
 _WEAK_SHARES = (1.0, 10.0, 100.0)
 _PRODUCT_STEP = 3.0
 _PRODUCT_FEATURES = 400  # of a product term, in the coarse look at it
@@ -185,10 +186,12 @@ def _variances(variance: float | None, noise: float | None, model: SumModel) -> 
     sites = model.sites
     if variance and noise:
         return [(variance, noise)]
+    if model.has_error_bars:  # which cannot be scaled with the variances
+        return [(variance or own, noise or share) for own, share in _BESIDE_ERRORS]
     if noise and not sites and model.noise_held:  # how loud the noise is says nothing of the signal then
         return [(louder, noise) for louder in _HELD_VARIANCES]
     if noise:
-        return [(noise / share, noise) for share in (_SITE_SHARES if sites else _NOISE_SHARES)]
+        return [(noise / share, noise) for share in (_SITE_SHARES if model.sites else _NOISE_SHARES)]
     return [(variance or 1.0, share * (variance or 1.0)) for share in _NOISE_SHARES]
 
 
@@ -200,7 +203,7 @@ def _evaluate(model: SumModel, variances: tuple[float, float], values: Values, *
 
 def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
-    theta = within(model, model.pack(setting))
+    theta, fixed = within(model, model.pack(setting)), fixed or model.has_error_bars
     try:
         closed = model.at(theta)
         scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)

@@ -15,13 +15,13 @@ from vff.inference.learning.start import Given, Start, highest_standing_out, loo
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.known import log_priors_of, with_held
 from vff.inference.methods.notes import active, notes_on
+from vff.inference.methods.notes_on_errors import on_error_bars
 from vff.inference.methods.shares import Explained, concurvities, gram_of_mean
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
-from vff.likelihoods import Gaussian
-from vff.moments import Harmonics
+from vff.moments import Harmonics, NoisySums
 from vff.words import shown
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
@@ -46,16 +46,18 @@ class Collapsed(Method):
         task = with_target(task)
         model = model_of(task)
         stages = _stages(task, model)
-        final = stages[-1]
-        noise = final.model.unpack(final.optimum.theta).noise
+        final = _with_averages(stages[-1], model)
+        noise = 0.0 if task.without_noise else final.model.unpack(final.optimum.theta).noise
+        likelihood: Any = task.likelihood  # which has a variance
         return record_of_stages(
             task,
-            stages,
+            [*stages[:-1], final],
             model,
             final.model.posterior(final.closed, final.optimum.theta),
+            on_error_bars(final, task),
             method=self.name,
-            likelihood=Gaussian(noise),
-            weight=final.model.weight,
+            likelihood=replace(likelihood, variance=noise),
+            weight=final.model.rows,
             n=model.moments.n + sum(tail.r.size for tail in model.tails),
             elbo=final.closed.elbo,
             upper_bound=final.closed.upper_bound(),
@@ -81,10 +83,12 @@ def with_target(task: FitTask) -> FitTask:
 
 def model_of(task: FitTask) -> SumModel:
     """The model of the sums, as learning sees it."""
-    inner = standardised(task.sums.moments, task.sums.tails, task.target)
+    moments, tails = standardised(task.sums.moments, task.sums.tails, task.target)
+    noisy = NoisySums(moments) if moments.nodes else None
     noise = NOISE_BOUNDS if task.noise_limits is None else held_above_rounding(task)
-    how: dict[str, Any] = {"noise_limits": noise, "known": log_priors_of(task, inner[0].request)}
-    return SumModel(task.terms, *inner, intercept=REACH**2 if task.centred else None, **how)
+    how: dict[str, Any] = {"noise_limits": noise, "known": log_priors_of(task, moments.request), "noisy": noisy}
+    plain = replace(moments, nodes={})
+    return SumModel(task.terms, plain, tails, intercept=REACH**2 if task.centred else None, **how)
 
 
 def held_above_rounding(task: FitTask) -> tuple[float, float]:
@@ -94,7 +98,27 @@ def held_above_rounding(task: FitTask) -> tuple[float, float]:
     return low, high
 
 
+def _with_averages(final: Stage, model: SumModel) -> Stage:
+    """The stage with averages of features over the rows, where its sums have other weights than these."""
+    if final.model.row_noise is None:
+        return final
+    plain = model.moments.restricted(final.harmonics)
+    averages = tuple(total / plain.weight for total in plain.features_sums)
+    return replace(final, model=replace(final.model, averages=averages))
+
+
 def _stages(task: FitTask, model: SumModel) -> list[Stage]:
+    if task.without_noise:
+        # error bars are all the noise there is: weights are known, and beside them it is one
+        exact = task.sums.moments.nodes.get(0.0)
+        if exact is not None and exact.weight > 0.0:
+            raise ValueError(
+                f"{exact.weight:g} row(s) have an error bar of zero, and with noise_variance=0 no noise at all; leave "
+                "noise_variance=None to learn what is beside the error bars, or give these rows one"
+            )
+        model = model.weighed(0.0)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return learn_from_sums(task, model, 1.0, known={"free": model.learnt})
     noise = None if task.noise is None else task.noise / task.target.scale**2
     if noise is not None and (task.optimise or task.noise_limits is not None):  # where learning may start
         noise = float(np.clip(noise, *model.noise_limits))
@@ -179,7 +203,8 @@ def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:
     for plan, own, unit, other in zip(task.plans, before.terms, units, model.unpack(found.theta).terms, strict=True):
         kept = {name: unit[name].inner(value) for name, value in plan.named(own).items()}
         values.append(kept if own.active else other)
-    setting = Hyperparameters(tuple(values), before.noise_variance / task.target.scale**2)
+    noise = 1.0 if task.without_noise else before.noise_variance / task.target.scale**2
+    setting = Hyperparameters(tuple(values), noise)
     return _start_at(model, setting, clipped=True)
 
 
@@ -217,12 +242,13 @@ def record_of_stages(
 
 def shares_of(final: Stage, posterior: Posterior, sources: Sequence[Sequence[str]]) -> list[TermShare]:
     """What the data say of every term."""
-    model, closed, edf = final.model, final.closed, edf_by_term(final.closed)
+    closed, edf = final.closed, edf_by_term(final.closed)
+    model, setting = final.model.weighed_at(final.model.unpack(final.optimum.theta))
     T, W = len(model.terms), model.weight
     shares, alike = np.zeros(T), [None] * T
     if W > 0.0:  # sites that know nothing leave nothing to share
         # of sites, first and second moments are both weighted by their precisions
-        centre = replace(model, averages=None).centre(model.unpack(final.optimum.theta))
+        centre = replace(model, averages=None).centre(setting)
         explained = Explained.of(posterior, sources, gram_of_mean(closed), centre, W)
         # sites have no targets of their own
         total = float(explained.covariances.sum()) if model.sites else closed.yy / W - (model.target / W) ** 2

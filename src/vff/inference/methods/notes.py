@@ -61,7 +61,7 @@ def _follows(final: Stage, detail: int) -> bool:
         return True
     values = setting.terms[0]
     density = term.prior(0, final.model.columns[0], values).power(detail)
-    informed = 0.5 * final.model.weight * values["variance"] * density / setting.noise > 1.0
+    informed = 0.5 * final.closed.weight * final.closed.tau * values["variance"] * density > 1.0
     return bool(detail <= M and informed)
 
 
@@ -251,7 +251,7 @@ def _rows_of(prepared: PreparedRows, rows: slice) -> np.ndarray:
 def _outside(fit: "Fit", x: np.ndarray, observed: Observed) -> np.ndarray:
     """Which rows lie outside; those of a discrete y are where all of the interval is on one side of them."""
     likelihood, (mean, variance) = fit.likelihood, fit.posterior.marginals(x)
-    f = fit.target.mean + fit.target.scale * mean, fit.target.scale**2 * variance
+    f = observed.lifted(fit.target.mean + fit.target.scale * mean), fit.target.scale**2 * variance
     new = likelihood.predictive(*f, observed.extra)
     upto = new.cdf(observed.y)
     below = new.cdf(observed.y - 1.0) if likelihood.discrete else upto

@@ -183,6 +183,11 @@ class FitTask:
         return any(M is None and most is not None for plan, own in sized for M, most in zip(plan.M, own, strict=True))
 
     @property
+    def without_noise(self) -> bool:
+        """Whether error bars are all the noise there is."""
+        return self.likelihood.known_errors and self.noise == 0.0
+
+    @property
     def has_intercept(self) -> bool:
         """Whether the function has a constant beside its terms."""
         return self.centred and not self.likelihood.locates

@@ -8,10 +8,11 @@ import numpy as np
 
 from vff.factors import Factor, TailRows
 from vff.inference.model.term import Term
-from vff.moments import ColumnRequest, MomentRequest, Moments
+from vff.moments import ColumnRequest, MomentRequest, Moments, NoisySums
 from vff.parameters import Unit
 
 _CONSTANT = 1e-13  # a spread of y below this share of its mean is rounding
+_ROUNDS = 60
 REACH = 10.0
 """Prior standard deviation of the constant around its first guess, in targets as learning sees them.
 
@@ -30,8 +31,11 @@ class TargetScale:
     def of(cls, moments: Moments, tails: tuple[TailRows, ...], normalise: bool) -> "TargetScale":
         """Weighted mean and standard deviation of y over all rows; without a mean, zero and the root mean square.
 
-        The scale is a matter of units and never of the model, so that learning always sees targets near one.
+        The scale is a matter of units and never of the model, so that learning always sees targets near one. Rows with
+        error bars weigh less where these are wider than y itself scatters.
         """
+        if moments.nodes:
+            return cls._of_noisy(NoisySums(moments), normalise)
         weight = moments.weight + sum(float(tail.w.sum()) for tail in tails)
         shift = (moments.target + sum(float(tail.w @ tail.y) for tail in tails)) / weight
         mean = moments.offset + shift
@@ -40,6 +44,17 @@ class TargetScale:
         # y was measured from its mean before it was squared, so a spread as small as this is rounding: a constant y
         scale = float(np.sqrt(square)) if square > 1e-28 * mean**2 else 1.0
         return cls(mean if normalise else 0.0, scale)
+
+    @classmethod
+    def _of_noisy(cls, sums: NoisySums, normalise: bool) -> "TargetScale":
+        """Weights w / (s^2 + scale^2), of the scale that they give; from above, where it is that of all rows."""
+        plain = replace(sums.moments, nodes={})
+        found = cls.of(plain, (), normalise)
+        for _ in range(_ROUNDS):
+            last, found = found, cls.of(sums.weighed(found.scale**2), (), normalise)
+            if abs(found.scale - last.scale) <= 1e-3 * last.scale:
+                break
+        return found
 
     def shifted(self, inner: float) -> "TargetScale":
         """Measured from a constant that is given as learning sees it."""

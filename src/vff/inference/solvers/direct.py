@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
-from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian
+from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian, RowNoise
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,
@@ -59,10 +59,12 @@ class DirectLinearGaussian(LinearGaussian):
         *,
         sites: bool = False,
         intercept: Intercept | None = None,
+        row_noise: RowNoise | None = None,
     ) -> "DirectLinearGaussian":
         """The model of these rows; ``trace`` is sum w k(x, x)."""
         own = equations.b, equations.yy, equations.weight
-        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), sites=sites, intercept=intercept)
+        more = {"sites": sites, "intercept": intercept, "row_noise": row_noise}
+        return cls(prior, *own, trace, noise, Dense(equations.G.dense()), **more)
 
     def with_noise(self, noise: float) -> "DirectLinearGaussian":
         return replace(self, noise=noise)

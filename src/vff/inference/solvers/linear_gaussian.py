@@ -13,34 +13,17 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from vff.linalg import AbstractInvertible, BlockDiagonal, NotPositiveDefinite, OuterView, StructuredCotangent
+from vff.inference.solvers.records import Drift, Intercept, InterceptPosterior, RowNoise
+from vff.linalg import (
+    AbstractInvertible,
+    AbstractSymmetric,
+    BlockDiagonal,
+    NotPositiveDefinite,
+    OuterView,
+    StructuredCotangent,
+)
 
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Intercept:
-    """What the rows say of an intercept beside the features, and its prior N(0, variance)."""
-
-    stored_as: ClassVar[str] = "Constant"
-
-    features: np.ndarray
-    """h = Phi' W 1, (P,)."""
-    target: float
-    """sum w y."""
-    variance: float
-
-
-@dataclass(frozen=True)
-class InterceptPosterior:
-    """q(c0) of the intercept, and how the coefficients follow it."""
-
-    stored_as: ClassVar[str] = "ConstantPosterior"
-
-    mean: float
-    variance: float
-    answer: np.ndarray
-    """u, (P,): what the coefficients give back when the constant rises by one; f rises by 1 - phi'u."""
 
 
 class _Share(NamedTuple):
@@ -75,6 +58,13 @@ class LinearGaussian(ABC):
     """None where the function has no constant of its own."""
     log_prior: float = field(default=0.0, kw_only=True)
     """That of the hyperparameters, nats, where something is known of them."""
+    row_noise: RowNoise | None = field(default=None, kw_only=True)
+    """None where all rows have the same noise."""
+
+    @property
+    def count(self) -> float:
+        """How many rows there are."""
+        return self.weight if self.row_noise is None else self.row_noise.rows
 
     @property
     def block_prior(self) -> BlockDiagonal:
@@ -163,7 +153,8 @@ class LinearGaussian(ABC):
     @cached_property
     def log_volume(self) -> float:
         """log |Q + noise| = n log noise + log |A| - log |K|."""
-        return self.weight * np.log(self.noise) + self.log_gain + self.of_intercept.log_gain
+        of_rows = 0.0 if self.row_noise is None else self.row_noise.log_noise
+        return of_rows + self.count * np.log(self.noise) + self.log_gain + self.of_intercept.log_gain
 
     @property
     @abstractmethod
@@ -240,7 +231,7 @@ class LinearGaussian(ABC):
     @cached_property
     def elbo(self) -> float:
         """The collapsed bound, nats."""
-        n = self.weight
+        n = self.count
         return -0.5 * (n * np.log(2.0 * np.pi) + self.log_volume + self.quadratic + self.tau * self.residual)
 
     @property
@@ -253,7 +244,7 @@ class LinearGaussian(ABC):
         """Its derivatives."""
         return self.cotangents
 
-    @property
+    @cached_property
     def as_learnt(self) -> "LinearGaussian":
         """The form whose bound learning climbs."""
         return self
@@ -266,7 +257,7 @@ class LinearGaussian(ABC):
     def upper_bound(self) -> float:
         """An upper bound on the evidence from the same statistics (Titsias, 2014); one more solution."""
         louder = self.with_noise(self.noise + max(0.0, self.residual))
-        return -0.5 * (self.weight * np.log(2.0 * np.pi) + self.log_volume + louder.quadratic) + self.error
+        return -0.5 * (self.count * np.log(2.0 * np.pi) + self.log_volume + louder.quadratic) + self.error
 
     @property
     def allowance(self) -> float:
@@ -316,7 +307,7 @@ class Cotangents:
         model = self.model
         # tau m'Gm = tau m'b - m'Km: the structure of K again
         misfit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
-        return -0.5 * (model.weight - self.edf - misfit)
+        return -0.5 * (model.count - self.edf - misfit)
 
     def gram(self, Z: np.ndarray) -> np.ndarray:
         """Z' (dELBO / dG) Z for a few columns Z (P, R); the identity gives all of it."""
@@ -338,6 +329,30 @@ class Cotangents:
         if known is None:
             return np.zeros(self.model.b.size)
         return self.model.tau * (known.variance * known.answer - known.mean * self.model.mean)
+
+    def along(self, drift: Drift) -> float:
+        """The derivative of the bound when all that rows sum to drifts, and K does not."""
+        found = self._along_gram(drift.G) + float(self.projection @ drift.b) + self.prior_trace * drift.prior_trace
+        if drift.intercept is not None:
+            found += float(self.features @ drift.intercept.features)
+        return found + self._along_numbers(drift)
+
+    def _along_gram(self, G: AbstractSymmetric) -> float:
+        """<dELBO / dG, G>: all of A^-1 is written out."""
+        model = self.model
+        moment = float(np.sum(model.covariance() * G.dense())) - model.prior.trace_solve(G)
+        moment += float(model.mean @ (G @ model.mean))
+        if (known := model.intercept_posterior) is not None:
+            moment += known.variance * float(known.answer @ (G @ known.answer))
+        return -0.5 * model.tau * moment
+
+    def _along_numbers(self, drift: Drift) -> float:
+        known, tau = self.model.intercept_posterior, self.model.tau
+        found = -0.5 * (tau * drift.yy + drift.log_noise)
+        if known is None or drift.intercept is None:
+            return found
+        square = known.mean**2 + known.variance
+        return found + tau * (known.mean * drift.intercept.target - 0.5 * square * drift.weight)
 
     @property
     def prior_trace(self) -> float:
@@ -363,6 +378,13 @@ class GapCotangents(Cotangents):
     def gram(self, Z: np.ndarray) -> np.ndarray:
         """Z' (dT / dG) Z = -tau/2 Z' K^-1 Z."""
         return -0.5 * self.model.tau * (Z.T @ self.model.prior.solve(Z))
+
+    def _along_gram(self, G: AbstractSymmetric) -> float:
+        """<dT / dG, G>."""
+        return -0.5 * self.model.tau * self.model.prior.trace_solve(G)
+
+    def _along_numbers(self, drift: Drift) -> float:
+        return 0.0
 
     @property
     def projection(self) -> np.ndarray:

@@ -98,6 +98,10 @@ class Choice:
     reason: str
 
 
+Strengths = tuple[np.ndarray, np.ndarray]
+"""Weights and weighted targets of rows, (N,) each."""
+
+
 class Accumulator(ABC):
     """Sums for the jobs of one set of axes."""
 
@@ -113,21 +117,34 @@ class Accumulator(ABC):
     def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
         """Take in a chunk of rows, with their weights and weighted targets."""
 
+    def add_each(self, others: "Sequence[Accumulator]", columns: Columns, strengths: Sequence[Strengths]) -> None:
+        """The same chunk of rows for this and others of its kind, each with weights and weighted targets of its own."""
+        for own, (w, weighted) in zip((self, *others), strengths, strict=True):
+            own.add(columns, w, weighted)
+
     @abstractmethod
     def read(self) -> list[np.ndarray]:
         """The sums, one tensor per job."""
 
 
 class Totals(Accumulator):
-    """By a function that sums a chunk: columns, jobs, weights and weighted targets -> a tensor per job."""
+    """By a function that sums a chunk: columns, jobs, and pairs of weights and weighted targets -> a tensor per job.
 
-    def __init__(self, jobs: Jobs, summed: Callable[[Columns, Jobs, np.ndarray, np.ndarray], list[np.ndarray]]):
+    It is asked for several pairs at once where rows count in several ways: what rows are is worked out once then.
+    """
+
+    def __init__(self, jobs: Jobs, summed: Callable[[Columns, Jobs, Sequence[Strengths]], list[list[np.ndarray]]]):
         super().__init__(jobs)
         self.summed, self.totals = summed, [np.zeros(job.shape) for job in self.jobs]
 
     def add(self, columns: Columns, w: np.ndarray, weighted: np.ndarray) -> None:
-        for total, some in zip(self.totals, self.summed(columns, self.jobs, w, weighted), strict=True):
-            total += some
+        self.add_each((), columns, [(w, weighted)])
+
+    def add_each(self, others: Sequence[Accumulator], columns: Columns, strengths: Sequence[Strengths]) -> None:
+        found = self.summed(columns, self.jobs, strengths)
+        for own, some in zip((self, *others), found, strict=True):
+            for total, part in zip(own.read(), some, strict=True):
+                total += part
 
     def read(self) -> list[np.ndarray]:
         return self.totals
@@ -177,9 +194,13 @@ class Engine(ABC):
 
     def sum(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
         """The sums of some rows."""
-        sums = self.accumulator(jobs, columns)
-        sums.add(columns, w, weighted)
-        return sums.read()
+        return self.sum_each(columns, jobs, [(w, weighted)])[0]
+
+    def sum_each(self, columns: Columns, jobs: Jobs, strengths: Sequence[Strengths]) -> list[list[np.ndarray]]:
+        """The same for every pair of weights and weighted targets of some rows."""
+        first, *others = [self.accumulator(jobs, columns) for _ in strengths]
+        first.add_each(others, columns, strengths)
+        return [first.read(), *(other.read() for other in others)]
 
 
 def contract(tensor: np.ndarray, matrices: Sequence[np.ndarray | None]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The reference: letters written out, in chunks, and BLAS."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from vff.moments.engines.base import (
     Job,
     Jobs,
     Kept,
+    Strengths,
     Totals,
     Work,
 )
@@ -59,16 +60,17 @@ class DenseEngine(Engine):
         return values
 
 
-def _summed(columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
+def _summed(columns: Columns, jobs: Jobs, strengths: Sequence[Strengths]) -> list[list[np.ndarray]]:
     """All letters written out, and one matrix product per job: half of the axes against the other half."""
-    totals = [np.zeros(halves(job)) for job in jobs]
-    for rows in _stretches(w.size, jobs):
+    totals = [[np.zeros(halves(job)) for job in jobs] for _ in strengths]
+    for rows in _stretches(strengths[0][0].size, jobs):
         written = WrittenLetters(columns, rows)
-        for total, job in zip(totals, jobs, strict=True):
+        for number, job in enumerate(jobs):
             left, right = written.halves(job)
-            strengths = (weighted if job.targets else w)[rows]
-            total += strengths @ left if right is None else (left * strengths[:, None]).T @ right
-    return [total.reshape(job.shape) for total, job in zip(totals, jobs, strict=True)]
+            for own, (w, weighted) in zip(totals, strengths, strict=True):
+                some = (weighted if job.targets else w)[rows]
+                own[number] += some @ left if right is None else (left * some[:, None]).T @ right
+    return [[total.reshape(job.shape) for total, job in zip(own, jobs, strict=True)] for own in totals]
 
 
 def _split(job: Job) -> int:

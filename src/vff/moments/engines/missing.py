@@ -5,7 +5,7 @@ blocks: of the rows where some axes are missing, one entry of each of these and 
 that sum the blocks never see a missing value.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from vff.moments.engines.base import (
     Job,
     Jobs,
     Kept,
+    Strengths,
     Totals,
     Work,
 )
@@ -134,8 +135,8 @@ class _Patterns(Accumulator):
             return engine.accumulator(jobs, _others(self.empty, pattern, np.zeros(0, bool)))
         return Totals(jobs, self._best)
 
-    def _best(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
-        return self.cheapest(Work(w.size, jobs, columns))[0].sum(columns, jobs, w, weighted)
+    def _best(self, columns: Columns, jobs: Jobs, strengths: Sequence[Strengths]) -> list[list[np.ndarray]]:
+        return self.cheapest(Work(strengths[0][0].size, jobs, columns))[0].sum_each(columns, jobs, strengths)
 
     def read(self) -> list[np.ndarray]:
         results = [np.zeros(job.shape) for job in self.jobs]

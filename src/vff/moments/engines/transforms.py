@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import norm
 
 from vff.basis.trigonometric import HarmonicBlock, TrigonometricLetters, pad, trim
-from vff.moments.engines.base import Accumulator, Arrays, Columns, Engine, Jobs, Kept, Totals
+from vff.moments.engines.base import Accumulator, Arrays, Columns, Engine, Jobs, Kept, Strengths, Totals
 
 Transform = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Numbered = dict[int, TrigonometricLetters]
@@ -123,11 +123,13 @@ class TransformEngine(Engine):
             self._evaluate(columns[0].t, every, coefficients, values)
         return values
 
-    def _summed(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
-        totals, strengths = [np.zeros(job.shape) for job in jobs], [weighted if job.targets else w for job in jobs]
-        for every in _together(jobs):
-            self._sum(columns[0].t, every, strengths, totals)
-        return totals
+    def _summed(self, columns: Columns, jobs: Jobs, strengths: Sequence[Strengths]) -> list[list[np.ndarray]]:
+        """All pairs of weights and weighted targets in one plan, as jobs of their own."""
+        each = [(job, weighted if job.targets else w) for w, weighted in strengths for job in jobs]
+        totals = [np.zeros(job.shape) for job, _ in each]
+        for every in _together([job for job, _ in each]):
+            self._sum(columns[0].t, every, [vector for _, vector in each], totals)
+        return [totals[at : at + len(jobs)] for at in range(0, len(totals), len(jobs))]
 
     def _sum(self, t: np.ndarray, every: Numbered, vectors: Arrays, totals: Arrays) -> None:
         waves, constants = _parts(every, waves=True), _parts(every, waves=False)

@@ -5,7 +5,7 @@ the line has letters, and no letters of t are written out because of it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -22,6 +22,7 @@ from vff.moments.engines.base import (
     Job,
     Jobs,
     Kept,
+    Strengths,
     Totals,
     Work,
 )
@@ -171,8 +172,9 @@ class _Weighted(Accumulator):
             return engine.accumulator(jobs, self.empty)
         return Totals(jobs, self._best)
 
-    def _best(self, columns: Columns, jobs: Jobs, w: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
-        return self.cheapest(Work(w.size, jobs, columns))[0].sum(columns, jobs, w, weighted)
+    def _best(self, columns: Columns, jobs: Jobs, strengths: Sequence[Strengths]) -> list[list[np.ndarray]]:
+        work = Work(strengths[0][0].size, jobs, columns)
+        return self.cheapest(work)[0].sum_each(columns, jobs, strengths)
 
     def read(self) -> list[np.ndarray]:
         found = {key: dict(zip(self.rest[key], own.read(), strict=True)) for key, own in self.inner.items()}

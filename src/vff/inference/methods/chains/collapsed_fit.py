@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from vff.inference.methods.fit import Fit, TermShare, record
 from vff.inference.methods.hyper import Parameter, held_or_bounded, noise_parameter, term_parameters, with_priors
 from vff.inference.methods.task import FitTask, refuse_scattered
 from vff.inference.posterior import Posterior, covariance_root
-from vff.likelihoods import Gaussian
 
 _MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
 _SETTINGS, _EACH = 200, 5  # settings that the posterior averages over, and draws of coefficients at each
@@ -29,6 +29,11 @@ def sample_sum(task: FitTask) -> Fit:
     plan = task.chains
     assert plan is not None
     refuse_scattered(task, "inference='mcmc'")
+    if task.without_noise:
+        raise ValueError(
+            "inference='mcmc' samples the noise variance beside error bars, and noise_variance=0 holds none; leave "
+            "noise_variance=None, or use inference='variational'"
+        )
     task = with_target(task)
     fit = Collapsed().fit(task)
     model = model_of(task).restricted(fit.history[-1].harmonics)
@@ -54,7 +59,7 @@ def sample_sum(task: FitTask) -> Fit:
     posterior, intercept = _posterior(model, flat, np.random.default_rng(plan.seed + 1))
     kept, seconds = np.repeat(some, _EACH), time.perf_counter() - started
     psi, scale = np.repeat(flat[:, -1:], _EACH, axis=0), task.target.scale
-    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, Gaussian(), scale, seconds, MOST_GRADIENTS)
+    samples = Samples(tuple(parameters), t, stats_of(drawn), kept, psi, task.likelihood, scale, seconds, MOST_GRADIENTS)
     return _record(task, fit, model, posterior, samples, intercept)
 
 
@@ -67,7 +72,7 @@ def _parameters(fit: Fit, model: SumModel, task: FitTask) -> list[Parameter]:
 
 def _target(parameters: list[Parameter], model: SumModel) -> CollapsedTarget:
     shapes = shapes_of(model.terms, model.moments.request)
-    few = sum(shape.white_count for shape in shapes) <= _MOST_DIFFERENTIATED and not model.tails
+    few = sum(shape.white_count for shape in shapes) <= _MOST_DIFFERENTIATED and not model.tails and model.noisy is None
     target = CollapsedTarget(priors=tuple(own.form for own in parameters), terms=shapes if few else None)
     if not target.n_hyper:
         raise ValueError(
@@ -109,11 +114,12 @@ def _record(task: FitTask, fit: Fit, model: SumModel, posterior: Posterior, samp
     theta = np.median(samples.t.reshape(-1, samples.t.shape[-1]), axis=0)
     closed = model.at(theta)
     bound_gap = float(model.bound_gap_by_term(closed, theta).sum())
+    likelihood: Any = task.likelihood  # which has a variance
     noise = float(np.mean(samples.parameters[-1].values(samples.t[:, :, -1]))) / task.target.scale**2
     return record(
         task,
         method="collapsed chains",
-        likelihood=Gaussian(noise),
+        likelihood=replace(likelihood, variance=noise),
         posterior=posterior,
         values=samples.medians([len(plan.term.names) for plan in task.plans]),
         shares=[TermShare(own.variance_share, own.edf, True, own.concurvity) for own in fit.terms],

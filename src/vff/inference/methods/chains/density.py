@@ -251,9 +251,9 @@ class Target(HyperTarget):
         return v, tensors, -jnp.sum(jnp.log(jnp.diagonal(L)))
 
     def marginals(self, data: Data, position: Position) -> tuple[Any, Any]:
-        """Mean and variance of f at every row, given v."""
+        """Mean and variance of f at every row, its offset in it, given v."""
         assert data.rows is not None
-        t, mean, rest = position.t, position.t[self.intercept], 0.0
+        t, mean, rest = position.t, data.rows.offset + position.t[self.intercept], 0.0
         parts = zip(self.terms, data.rows.terms, position.roots, position.coefficients, strict=True)
         for term, points, own, c in parts:
             values, explained = term.at_points(points, own, c)
@@ -265,7 +265,7 @@ class Target(HyperTarget):
     def log_likelihood(self, data: Data, position: Position) -> Any:
         """sum_n w_n E log p(y_n | f_n)."""
         assert data.rows is not None
-        _, y, extra, w = data.rows
+        y, extra, w = data.rows.y, data.rows.extra, data.rows.w
         marginals, expected = self.marginals(data, position), expected_log_density(self.likelihood, self.nodes)
         return expected(*marginals, y, w, extra, position.t[self.intercept + 1 :])
 

@@ -45,7 +45,7 @@ def design(
     """Points for all terms; the rows all lie inside their domains. Every engine gives the same density."""
     every, shapes = slice(0, source.n), shapes_of(terms, request)
     basis = shapes[0].axes[0].basis
-    if len(shapes) == len(shapes[0].axes) == 1 and basis.single.band is not None and affine:
+    if len(shapes) == len(shapes[0].axes) == 1 and basis.single.band is not None and affine and observed.offset is None:
         t = request.columns[0].domain.to_unit(np.asarray(source.column(0, every)))
         short = compressed(basis.single.band, t, observed) if engine in ("auto", "nufft") else None
         if short is not None:
@@ -61,7 +61,8 @@ def design(
     found, points, choices = zip(*(rows.points(engine) for rows in own), strict=True)
     names, texts = {choice.name for choice in choices}, dict.fromkeys(choice.reason for choice in choices)
     choice = Choice(names.pop() if len(names) == 1 else "mixed", "; ".join(texts))
-    return Design(found, RowData(points, observed.y, observed.extra, observed.w), choice)
+    offset = 0.0 if observed.offset is None else observed.offset
+    return Design(found, RowData(points, observed.y, observed.extra, observed.w, offset), choice)
 
 
 _Found = tuple[TermShape, TermPoints, Choice]

@@ -218,5 +218,5 @@ def _bound_gap(
     own = observed.at(some)
     mean, _ = posterior.marginals(x, variances=False)
     rest = posterior.covariance.rest(x)
-    answer = learnt.task.likelihood.expected(psi, own.y, own.extra, intercept + mean, rest)
+    answer = learnt.task.likelihood.expected(psi, own.y, own.extra, own.lifted(intercept + mean), rest)
     return float(0.5 * observed.w.size / len(x) * np.sum(own.w * np.maximum(-answer.curvature, 0.0) * rest))

@@ -52,6 +52,8 @@ class RowData(NamedTuple):
     y: Any
     extra: Any
     w: Any
+    offset: Any = 0.0
+    """What is added to the function, (N,) or zero."""
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,9 @@ def prepared(task: FitTask) -> FitTask:
 def problem_of(task: FitTask, oracle: RowOracle, memory: SiteMemory | None = None) -> SiteProblem:
     """What natural gradients ascend."""
     how = task.likelihood, task.optimise, task.has_intercept, task.free_harmonics
-    known = {"known": log_priors_of(task, oracle.request), "known_psi": log_priors_of_likelihood(task)}
-    return SiteProblem(task.terms, oracle, *how, _tolerance(task, oracle), memory=memory, **known)
+    known, of_psi = log_priors_of(task, oracle.request), log_priors_of_likelihood(task)
+    own = _tolerance(task, oracle)
+    return SiteProblem(task.terms, oracle, *how, own, memory=memory, known=known, known_psi=of_psi)
 
 
 def _check_given(task: FitTask) -> None:
@@ -242,14 +243,15 @@ def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, SiteStep]:
     intercept = 0.0
     if problem.centred:
         if not task.likelihood.standardised:  # else y is measured from its middle already
-            intercept = best_constant(task.likelihood, psi, observed.y, observed.extra, observed.w)
+            own = observed.y, observed.extra, observed.w, observed.offset
+            intercept = best_constant(task.likelihood, psi, *own)
         problem = replace(problem, intercept_prior=intercept)
     sums, power = problem.first_sums(psi, intercept)
     stage = _first_stage(task, problem.model(sums), power)
     iterate = problem.settled(sums, stage)
     assert iterate is not None  # the first sites are positive
     step = arrive(problem, iterate, psi, sums)
-    constant, known = np.full(observed.y.size, intercept), np.zeros(observed.y.size)
+    constant, known = observed.lifted(np.full(observed.y.size, intercept)), np.zeros(observed.y.size)
     flat = task.likelihood.expected(psi, observed.y, observed.extra, constant, known)
     nothing = float(observed.w @ flat.value) * oracle.weight / float(observed.w.sum())
     nothing -= max(_HOPELESS, 0.1 * abs(nothing))  # a guess that is not too bad will do

@@ -76,11 +76,12 @@ class ExpectedSites:
         y, extra, w, R = observed.y, observed.extra, observed.w, self.likelihood.free.size
         mean, variance = self.posterior.inside(columns, self.tables)
         mean += self.intercept_prior
-        answer = self.likelihood.expected(self.psi, y, extra, mean, variance)
+        f = observed.lifted(mean)
+        answer = self.likelihood.expected(self.psi, y, extra, f, variance)
         totals = np.zeros(1 + R + R * R)
         totals[0] = float(w @ answer.value)
         if self.likelihood.free.any():
-            _, first, second = parameter_derivatives(self.likelihood, self.psi, y, extra, w, mean, variance)
+            _, first, second = parameter_derivatives(self.likelihood, self.psi, y, extra, w, f, variance)
             totals[1 : 1 + R], totals[1 + R :] = first, second.reshape(-1)
         return ChunkSites(sites_of(answer, w, mean), totals)
 

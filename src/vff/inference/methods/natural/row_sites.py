@@ -23,9 +23,20 @@ class Observed:
     """Exposure or trials; ones where the likelihood knows none."""
     w: np.ndarray
     """Weight: as many equal rows."""
+    offset: np.ndarray | None = None
+    """What is added to the function, where something is."""
 
     def at(self, rows: slice) -> "Observed":
-        return Observed(self.y[rows], self.extra[rows], self.w[rows])
+        offset = None if self.offset is None else self.offset[rows]
+        return Observed(self.y[rows], self.extra[rows], self.w[rows], offset)
+
+    def lifted(self, f: np.ndarray) -> np.ndarray:
+        """The function with its offset: what the likelihood is of."""
+        return f if self.offset is None else f + self.offset
+
+    def lowered(self, f: np.ndarray) -> np.ndarray:
+        """The function without."""
+        return f if self.offset is None else f - self.offset
 
     def in_units(self, target: TargetScale) -> "Observed":
         """With y as learning sees it."""
@@ -33,7 +44,7 @@ class Observed:
 
     def taken(self, pieces: Sequence[slice]) -> "Observed":
         """Those of some stretches."""
-        own = (self.y, self.extra, self.w)
+        own = (self.y, self.extra, self.w, *(() if self.offset is None else (self.offset,)))
         return Observed(*(np.concatenate([values[rows] for rows in pieces]) for values in own))
 
 
@@ -63,9 +74,10 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
     y, extra, w = observed.y, observed.extra, observed.w
     labels = likelihood.discrete and bool(np.isfinite(likelihood.support).all())  # which say little each
     if not (likelihood.outliers or labels):
-        f, slope, curvature = row_modes(likelihood, psi, y, extra, intercept, _SPREAD)
+        centre = observed.lifted(np.full(y.size, intercept))
+        f, slope, curvature = row_modes(likelihood, psi, y, extra, centre, _SPREAD)
     else:
-        f = np.full(y.size, intercept)
+        f = observed.lifted(np.full(y.size, intercept))
         _, slope, curvature = likelihood.expected(psi, y, extra, f, np.ones(y.size))
     if not np.isfinite(curvature).all():
         row = int(np.argmin(np.isfinite(curvature)))
@@ -79,7 +91,7 @@ def first_sites(likelihood: AbstractLikelihood, psi: np.ndarray, observed: Obser
             "kinks such as that of |y - f| rounded off"
         )
     precision = np.maximum(-curvature, _FLATTEST * max(float(np.abs(curvature).mean()), 1e-300))
-    return RowSites(w * precision, w * (slope + precision * f))
+    return RowSites(w * precision, w * (slope + precision * observed.lowered(f)))
 
 
 def is_positive(form: LinearGaussian) -> bool:

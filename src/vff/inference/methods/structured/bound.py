@@ -33,8 +33,8 @@ class Rows(NamedTuple):
     """k(0) - phi'K^-1 phi, (N,)."""
     observed: tuple[Any, ...]
     """y, w, extra and psi."""
-    offset: float = 0.0
-    """Prior mean of f."""
+    offset: np.ndarray | float = 0.0
+    """Prior mean of f, one or by row."""
 
 
 class State(NamedTuple):

@@ -88,7 +88,7 @@ def rows_of(
     terms: Sequence[ProductTerm],
     whiteners: Sequence[tuple[np.ndarray, ...]],
     data: tuple[Any, ...],
-    offset: float = 0.0,
+    offset: np.ndarray | float = 0.0,
 ) -> Rows:
     """The rows in whitened coefficients; ``data`` is (y, w, extra, psi)."""
     both = zip(terms, whiteners, strict=True)
@@ -193,7 +193,7 @@ def fit_structured(
     psi: Any,
     extra: Any,
     *,
-    offset: float = 0.0,
+    offset: np.ndarray | float = 0.0,
     means: Sequence[np.ndarray] | None = None,
     nodes: int = 32,
     tolerance: float = 1e-5,
@@ -202,9 +202,9 @@ def fit_structured(
 
     y and ``extra`` have one entry per row (``extra`` may be None), w are weights of rows (None for ones), and
     ``likelihood.log_density(y, f, extra, psi)`` is log p of one row in ``jax.numpy``; a likelihood must be hashable.
-    ``offset`` is the prior mean of f, and ``means`` are m of every term where a good guess is known. Expectations are
-    taken with ``nodes`` nodes. The search ends when no derivative of the bound, per unit of q's own spread, exceeds
-    ``tolerance``.
+    ``offset`` is the prior mean of f, one or by row, and ``means`` are m of every term where a good guess is known.
+    Expectations are taken with ``nodes`` nodes. The search ends when no derivative of the bound, per unit of q's own
+    spread, exceeds ``tolerance``.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(shown, KINDS))}, not {shown(kind)}")

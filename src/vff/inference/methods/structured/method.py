@@ -90,7 +90,7 @@ def _fit_structure(kind: Kind, learnt: Learnt) -> Fit:
         task.likelihood,
         learnt.psi,
         observed.extra,
-        offset=learnt.intercept_prior,
+        offset=observed.lifted(np.full(observed.y.size, learnt.intercept_prior)),
         means=_known_means(kind, model, learnt, centred=joined is not terms),
         nodes=max(_FEWEST_NODES, int(counts_for(np.array([spread]))[0])),
         tolerance=_TOLERANCE if model.size <= _LARGE else _TOLERANCE_WHEN_LARGE,
