@@ -163,7 +163,7 @@ def test_pieces_merge_forget_and_files(tmp_path):
     np.testing.assert_array_equal(loaded.predict(frame), whole.predict(frame))
     with pytest.raises(ValueError, match="offset is now None"):
         loaded.set_params(offset=None).partial_fit(frame, "y")
-    with pytest.raises(ValueError, match="different offsets"):
+    with pytest.raises(ValueError, match="offset of the two models differs"):
         whole.merge(GPRegressor(Matern32("x"), domain=(0, 6), frequencies=10).fit(frame, "y"))
 
 

@@ -41,7 +41,7 @@ def stretches(variances: np.ndarray) -> Iterator[Stretch]:
         few = np.unique(values[: 8 * NODES])
         few = np.unique(values) if few.size <= NODES else few
         if few.size > NODES:
-            yield Stretch(own, nodes_of(numbers[rows[0]]), shares_of(values))
+            yield Stretch(own, nodes_of(float(numbers[rows[0]])), shares_of(values))
             continue
         for value in few:
             same = own[values == value]
