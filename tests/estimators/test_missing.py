@@ -158,7 +158,9 @@ def test_words_of_the_model():
 
 
 def test_a_column_of_nothing_but_missing_values_is_refused():
-    with pytest.raises(ValueError, match="column 'b' of X was expected to hold numbers, and is missing in all 120 rows"):
+    with pytest.raises(
+        ValueError, match="column 'b' of X was expected to hold numbers, and is missing in all 120 rows"
+    ):
         GPRegressor().fit(FRAME.assign(b=np.nan)[["a", "b"]], Y)
 
 
