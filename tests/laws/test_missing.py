@@ -1,4 +1,4 @@
-"""Missing numbers beside every kind of factor: the laws of factors, over kinds that have an effect of missing values."""
+"""Missing numbers beside every kind of factor: the laws of factors, over factors with an effect of missing values."""
 
 from dataclasses import dataclass, replace
 from typing import Any
