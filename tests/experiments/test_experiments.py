@@ -291,3 +291,12 @@ def test_random_slopes_without_lme4(
     assert rows["sd of the noise"]["vff"] == pytest.approx(rows["sd of the noise"]["truth"], rel=0.15)
     assert rows["slope"]["vff"] == pytest.approx(rows["slope"]["truth"], abs=4.0)
     assert "is not there" in capsys.readouterr().err
+
+
+def test_missing_numbers_beside_boosting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("missing", tmp_path, monkeypatch)
+    rows = {(row["method"], row["rows"]): row for row in read("missing", tmp_path)}
+    assert rows["effect of its own", "all"]["error"] < rows["gradient boosting", "all"]["error"]
+    assert 0.85 < rows["effect of its own", "all"]["coverage"] <= 1.0

@@ -240,11 +240,11 @@ class Moments(KeyedByPairs):
         factor = self.request.terms[s].factors[d]
         return self.with_request(s, d, replace(factor, basis=basis), change)
 
-    def with_request(self, s: int, d: int, request: ColumnRequest, change: Change) -> "Moments":
+    def with_request(self, s: int, d: int, column: ColumnRequest, change: Change) -> "Moments":
         """Other functions for one factor; the change takes sums over its old letters to the new."""
         term, terms = self.request.terms[s], list(self.request.terms)
         grams, projects, blocks = list(self.grams), list(self.projects), dict(self.blocks)
-        terms[s], grams[s] = term.with_factor(d, request), along(grams[s], d, change.double)
+        terms[s], grams[s] = term.with_factor(d, column), along(grams[s], d, change.double)
 
         def rows(sums: np.ndarray) -> np.ndarray:
             """Over the features of the term, (P, Z) or (P,)."""

@@ -16,8 +16,8 @@ from vff.linalg import AbstractSymmetric, BlockGram, Diagonal, MatrixView
 
 def are_missing(t: np.ndarray) -> np.ndarray:
     """Which rows, (N,) or (N, D), are missing, (N,)."""
-    gone = np.asarray(np.isnan(t))
-    return gone if gone.ndim == 1 else np.asarray(gone.any(axis=1))
+    gone: np.ndarray = np.isnan(t)
+    return gone if gone.ndim == 1 else np.any(gone, axis=1)
 
 
 @dataclass(frozen=True)
