@@ -1,10 +1,11 @@
 """Rows that are averages, and rows whose inputs are uncertain: what is lost by taking them for points.
 
-Left, rows are averages over bins a third of a period wide, of a wave with noise: taken for points, 17 % of its amplitude
-is gone, and the intervals do not know it. Right, inputs are read with a known error, x ~ N(t, std^2). Taken for points,
-the wave is flattened by the error, and noise is learnt that is none. With q(x) = p(x), as Matern52("t", std="h") has it,
-the bound takes the misfit on average over inputs, which flattens more and leaves more to the noise; q(x) that follows
-the rows, found by a loop that hands its middles and standard deviations to the same kernel, gives the noise back.
+Left, rows are averages over bins a third of a period wide, of a wave with noise: taken for points, 17 % of its
+amplitude is gone, and the intervals do not know it. Right, inputs are read with a known error, x ~ N(t, std^2). Taken
+for points, the wave is flattened by the error, and noise is learnt that is none. With q(x) = p(x), as
+Matern52("t", std="h") has it, the bound takes the misfit on average over inputs, which flattens more and leaves more to
+the noise; q(x) that follows the rows, found by a loop that hands its middles and standard deviations to the same
+kernel, gives the noise back.
 """
 
 import numpy as np
@@ -42,7 +43,7 @@ def following(X: pd.DataFrame, y: np.ndarray, steps: int) -> GPRegressor:
     q, model = X.copy(), GPRegressor()
     for _ in range(steps):
         model = GPRegressor(Matern52("t", std="h"), frequencies=40, domain=room).fit(q, y)
-        f, near = (model.predict(q.assign(t=q["t"] + step, h=0.0)) for step in (0.0, 1e-3))
+        f, near = (model.predict_f(q.assign(t=q["t"] + step, h=0.0))[0] for step in (0.0, 1e-3))
         slope, noise = (near - f) / 1e-3, model.noise_variance_
         precision = ERROR**-2.0 + slope**2 / noise
         aim = (X["t"] / ERROR**2 + slope * (y - f + slope * q["t"]) / noise) / precision
@@ -94,7 +95,7 @@ def main() -> None:
     panels, rows = dict(zip(titles, figure.subplots(1, 2, sharey=True), strict=True)), []
     panels["bins"].set_ylabel("y")
     new = pd.DataFrame({"t": np.linspace(1.5, 18.5, 300), "h": 0.0})
-    truth = np.sin(WAVE * new["t"]).to_numpy()
+    truth = np.sin(WAVE * new["t"].to_numpy())
     for kind, title in titles.items():
         found: dict[str, list[tuple[float, ...]]] = {}
         for seed in range(2 if run.quick else 10):

@@ -164,7 +164,7 @@ class ColumnRows:
         """Where the distinct values lie in the unit domain, (D,)."""
         return self.request.domain.to_unit(self.known_values.values)
 
-    def taken(self, rows: np.ndarray) -> "ColumnRows":
+    def taken(self, rows: np.ndarray | slice) -> "ColumnRows":
         """Some of the rows."""
         return ColumnRows(self.request, self.x[rows], self.distinct)
 
