@@ -2,8 +2,8 @@
 
 Left, rows are averages over bins a third of a period wide, of a wave with noise: taken for points, 17 % of its
 amplitude is gone, and the intervals do not know it. Right, inputs are read with a known error, x ~ N(t, std^2). Taken
-for points, the wave is flattened by the error, and noise is learnt that is none. With q(x) = p(x), which is what
-Matern52("t", std="h") means, the bound takes the misfit on average over inputs, which flattens more and leaves more to
+for points, the wave is flattened by the error, and noise is learnt that is none. With q(x) = p(x), as
+Matern52("t", std="h") has it, the bound takes the misfit on average over inputs, which flattens more and leaves more to
 the noise; q(x) that follows the rows, found by a loop that hands its middles and standard deviations to the same
 kernel, gives the noise back.
 """

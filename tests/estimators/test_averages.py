@@ -1,4 +1,4 @@
-"""Rows that are averages over an interval, or whose inputs have error bars: against quadrature and dense algebra."""
+"""Rows that are averages, or whose inputs have error bars: against quadrature, loops and dense algebra."""
 
 from itertools import pairwise
 
