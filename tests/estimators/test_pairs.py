@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import vff
 from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, suggest_interactions
+from vff.estimators.pairs import At, Trials
 
 NAMES = ("a", "b", "c")
 MAINS = Matern32("a") + Matern32("b") + Matern32("c")
@@ -292,6 +293,19 @@ def test_too_many_levels_are_not_looked_at():
     assert (pair.expected, pair.joined) == (None, False)
     assert "features are too many to look at" in pair.why
     assert model.notes_[0] == "none of 1 pair joined the sum"
+
+
+def test_the_weakest_pairs_go_where_features_are_few():
+    """As many as gained less, all together, than the others are expected to miss; never all."""
+    gains = ((0, 900.0), (1, 300.0), (2, 100.0))
+    trials = Trials(None, None, [], [], [], 5.0, At(np.zeros(1), np.ones(1, bool)), gains, (0, 1, 2))  # pyright: ignore
+    assert trials.strongest(0.0) is None
+    assert trials.strongest(60.0) is None
+    for gap, left in ((100.0, (0, 1)), (270.0, (0,)), (1e6, (0,))):
+        fewer = trials.strongest(gap)
+        assert fewer is not None
+        assert fewer.joined == left
+        assert len(fewer.reasons) == 3 - len(left)
 
 
 def test_printed_as_a_table(fitted):

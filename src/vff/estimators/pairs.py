@@ -39,6 +39,7 @@ from vff.likelihoods import Gaussian
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
 _HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
 _MOST_FAILURES = 2  # pairs that did not pay before it ends
+_EXPECTED_MISS = 1.5  # times what is known to be missed for want of features
 _MORE = 3  # pairs that are summed beyond those that may join: two may tell one story
 _LARGEST_PAIR = 1600  # coarse features of a pair that is looked at: levels have as many as there are
 
@@ -139,10 +140,11 @@ class Choice:
         """The fit with those that joined, by how much its bound is higher, and which they are in the end."""
         while trials.joined:
             last, rise = self._with(trials)
-            strong = trials.strong(_limited(last))
-            if strong is not None:  # features are few for so many products: some may do better without others
-                other, higher = self._with(strong)
-                last, rise, trials = (other, higher, strong) if higher > rise else (last, rise, trials)
+            while (fewer := trials.strongest(_limited(last))) is not None:
+                other, higher = self._with(fewer)
+                if not higher > rise:
+                    break
+                last, rise, trials = other, higher, fewer
             if not rise < trials.needed * len(trials.joined):  # NaN where there is no bound
                 return last, rise, trials
             trials = trials.without_last(rise)
@@ -301,15 +303,23 @@ class Trials:
         why = f"the fit of all rows with it gains {rise:,.1f} nats in all"
         return replace(self, joined=tuple(joined), reasons=(*self.reasons, (last, why)), start=None)
 
-    def strong(self, gap: float) -> "Trials | None":
-        """Without pairs whose features would bring more in the others, of which all together miss ``gap`` nats."""
-        gains = dict(self.gains)
-        weak = [s for s in self.joined if gains[s] < gap / len(self.joined)]
-        if not weak or len(weak) == len(self.joined):
+    def strongest(self, gap: float) -> "Trials | None":
+        """Without the weakest pairs, whose features may bring more in the others; None where they all bring more.
+
+        ``gap`` is what the products are known to miss for want of features, and they are expected to miss up to twice
+        that: pairs that gained no more than the middle of both, all together, might be left out.
+        """
+        gains, kept, spent = dict(self.gains), list(self.joined), 0.0
+        for s in sorted(self.joined, key=lambda own: gains[own]):
+            spent += gains[s]
+            if spent > _EXPECTED_MISS * gap or len(kept) == 1:
+                break
+            kept.remove(s)
+        if len(kept) == len(self.joined):
             return None
         why = "its features bring more in the pairs that joined"
-        joined = tuple(s for s in self.joined if s not in weak)
-        return replace(self, joined=joined, reasons=(*self.reasons, *((s, why) for s in weak)), start=None)
+        gone = tuple((s, why) for s in self.joined if s not in kept)
+        return replace(self, joined=tuple(kept), reasons=(*self.reasons, *gone), start=None)
 
     def record(self) -> tuple[TriedPair, ...]:
         """All pairs: those that joined, then others as they were ranked, and those that were not looked at."""
