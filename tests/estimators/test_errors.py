@@ -102,7 +102,11 @@ CASES = {
     ),
     "huge y": (lambda: GPRegressor().fit(X, 1e200 * Y), "its square leaves float64"),
     "not fitted": (lambda: GPRegressor().predict(X), "not fitted"),
-    "not a kernel": (lambda: GPRegressor("rbf").fit(X, Y), "a kernel was expected.*'rbf'"),
+    "not a kernel": (lambda: GPRegressor(1.5).fit(X, Y), "a kernel was expected.*1.5"),  # pyright: ignore[reportArgumentType]
+    "a text of no column": (
+        lambda: GPRegressor("rbf").fit(X, Y),
+        "^kernel: at character 1, a column of the data was expected, found 'rbf', which is none; these have numbers",
+    ),
     "unresolved column": (lambda: GPRegressor().fit(1e12 + 1e-3 * X, Y), "float64 barely resolves"),
     "joint over too many": (
         lambda: GPRegressor().fit(X, Y).sample_f(np.linspace(0, 1, 30_000)[:, None]),

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from vff.factors import Column
@@ -32,7 +33,7 @@ class Columns:
     before_fit: bool = False
     """Whether the target is not known yet, so that no formula may name one."""
 
-    @property
+    @cached_property
     def named(self) -> bool:
         """Whether columns have names."""
         return self.kinds is not None and all(isinstance(column, str) for column in self.kinds)

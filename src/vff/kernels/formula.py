@@ -20,6 +20,7 @@ Nothing is evaluated: a text from elsewhere can build a kernel and do nothing el
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from vff.factors import KINDS, Column, Kernel, Leaf, Sum
@@ -196,7 +197,7 @@ class FormulaParser(GroupedTerms, SmoothTerms):
             raise self._column_error(start, "a column of numbers, times or text", column, f"which holds {kind}", advice)
         return leaf(column)
 
-    @property
+    @cached_property
     def _calls(self) -> dict[str, type[Leaf]]:
         """Kernels by what may be written for them."""
         leaves = KINDS.leaves
