@@ -259,7 +259,7 @@ class Moments(KeyedByPairs):
                 blocks[pair] = rows(block.T).T
         sums = {"grams": tuple(grams), "projects": tuple(projects), "blocks": blocks}
         whole = replace(self, request=MomentRequest(tuple(terms)), **sums)
-        return self._with_nodes(whole, lambda node: node.with_request(s, d, request, change))
+        return self._with_nodes(whole, lambda node: node.with_request(s, d, column, change))
 
     def restricted(self, harmonics: Sequence[Sequence[int | None]]) -> "Moments":
         """The moments for fewer harmonics per factor, read off these without another pass; None leaves a factor."""
