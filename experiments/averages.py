@@ -103,9 +103,9 @@ def main() -> None:
             for name, model in models.items():
                 mean, variance = model.predict_f(new)
                 inside = np.mean(np.abs(mean - truth) < 1.96 * np.sqrt(variance))
-                size = mean @ truth / (truth @ truth)
-                away = np.mean((mean - truth) ** 2)
-                found.setdefault(name, []).append((away, float(inside), size, np.sqrt(model.noise_variance_)))
+                size = float(mean @ truth / (truth @ truth))
+                away = float(np.mean((mean - truth) ** 2))
+                found.setdefault(name, []).append((away, float(inside), size, model.noise_variance_**0.5))
             if seed == 0:
                 draw(panels[kind], models, X, y, title)
             run.say(f"{kind}, table {seed + 1}")

@@ -53,7 +53,7 @@ def process(missing: str) -> Callable[[pd.DataFrame, np.ndarray, pd.DataFrame], 
 
 def boosting(x: pd.DataFrame, y: np.ndarray, new: pd.DataFrame) -> Answer:
     losses = [{"loss": "squared_error"}, *({"loss": "quantile", "quantile": q} for q in (0.025, 0.975))]
-    models = [HistGradientBoostingRegressor(early_stopping=True, random_state=0, **own).fit(x, y) for own in losses]
+    models = [HistGradientBoostingRegressor(random_state=0, **own).fit(x, y) for own in losses]
     mean, lower, upper = (model.predict(new) for model in models)
     return mean, lower, upper
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from vff.parameters import between, fixed
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 _LEAVES = tuple(leaf for leaves in FACTORS.values() for leaf in leaves)
 # Where each public name lives. Resolved on first use, so that `import vff` costs nothing.
