@@ -9,6 +9,7 @@ from vff.inference.learning.solver import DirectSolver, LowRankSolver
 from vff.inference.solvers.low_rank import GramRoot
 
 DIRECT, FEW = DirectSolver(), LowRankSolver()
+SIX = np.array([1.0, 3.0, 5.0, 6.0, 7.0, 8.0])[:, None]
 CASES = ["independent", "three columns", "levels", "mains and product"]
 
 
@@ -43,15 +44,26 @@ def test_gradient_of_few_rows_against_differences():
 
 def test_a_singular_gram_matrix_has_no_root():
     model, _, _ = problem("clustered")
-    assert GramRoot.of(model.inside.G).error > 1e-10
+    root = GramRoot.of(model.inside.G)
+    assert root is not None
+    assert root.error > 1e-10
+    assert GramRoot.of(model.inside.G, 20) is None
     assert model.rank is None  # and rows are not few either
     assert model.solver.name == "direct"
 
 
+def test_rows_that_are_repeated_are_few():
+    one, other = (GPRegressor(Matern32(0)) for _ in range(2))
+    y = SIX[:, 0] * np.sin(SIX[:, 0])
+    one.fit(np.repeat(SIX, 40, axis=0), np.repeat(y, 40))
+    other.fit(SIX, y, sample_weight=np.full(6, 40.0))
+    assert one.solver_ == other.solver_ == "low-rank"
+    np.testing.assert_allclose(one.predict(SIX), other.predict(SIX), rtol=1e-6)
+
+
 @pytest.mark.parametrize("kernel", [Matern12, Matern32, Matern52])
 def test_few_rows_are_solved_in_as_many_dimensions(kernel):
-    X = np.array([1.0, 3.0, 5.0, 6.0, 7.0, 8.0])[:, None]
-    model = GPRegressor(kernel(0)).fit(X, X[:, 0] * np.sin(X[:, 0]))
+    model = GPRegressor(kernel(0)).fit(SIX, SIX[:, 0] * np.sin(SIX[:, 0]))
     assert model.solver_ == "low-rank"
     assert model.frequencies_[0] >= 200  # which cost nothing on six rows
 

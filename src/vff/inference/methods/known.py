@@ -84,7 +84,7 @@ def log_priors_of(task: FitTask, request: MomentRequest) -> LogPriors | None:
 
     Of those that the user says nothing of, weak priors keep a handful of rows from absurd answers (``FEW_ROWS``).
     """
-    every, few = _unlearnt(task, request), task.n < FEW_ROWS and task.optimise
+    every, few = _unlearnt(task, request), task.weight < FEW_ROWS and task.optimise
     found = [_log_prior(own, task.priors) for own in every]
     if few:
         lone = [plan.term.lone for plan in task.plans for _ in plan.term.names] + [not task.likelihood.conjugate]

@@ -141,11 +141,11 @@ class FitTask:
         return self.rows
 
     @property
-    def n(self) -> int:
-        """Rows, those beyond the domain included."""
+    def weight(self) -> float:
+        """Of all rows, those beyond the domain included: a row of weight two counts as two."""
         if isinstance(self.rows, Sums):
-            return self.rows.moments.n + sum(tail.r.size for tail in self.rows.tails)
-        return self.rows.all.n
+            return self.rows.moments.weight + sum(float(tail.w.sum()) for tail in self.rows.tails)
+        return self.rows.all.weight
 
     @property
     def terms(self) -> tuple[Term, ...]:
