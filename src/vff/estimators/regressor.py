@@ -112,7 +112,8 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     solver_ : "direct", "iterative" or the name of a structured covariance
         Whether a P x P matrix was factored, or products with it were enough.
     evidence_upper_bound_ : float
-        Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many.
+        Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many. NaN
+        where there is none, as for uncertain inputs.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
     samples_ : draws of the hyperparameters, with ``inference="mcmc"``; else None

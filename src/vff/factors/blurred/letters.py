@@ -90,7 +90,7 @@ class WidthLetters(Letters):
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         left, right = (part.evaluate(t[:, d]) for d, part in enumerate(self.parts))
-        return (left[:, :, None] * right[:, None]).reshape(len(t), -1)
+        return (left[:, :, None] * right[:, None]).reshape(len(t), self.size)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class Collapsed(Method):
         final = _with_averages(stages[-1], model)
         noise = 0.0 if task.without_noise else final.model.unpack(final.optimum.theta).noise
         likelihood: Any = task.likelihood  # which has a variance
+        scattered = any(factor.scattered for term in task.terms for factor in term.factors)
         return record_of_stages(
             task,
             [*stages[:-1], final],
@@ -60,7 +61,7 @@ class Collapsed(Method):
             weight=final.model.rows,
             n=model.moments.n + sum(tail.r.size for tail in model.tails),
             elbo=final.closed.elbo,
-            upper_bound=final.closed.upper_bound(),
+            upper_bound=np.nan if scattered else final.closed.upper_bound(),  # of rows that are not Gaussian, none
             noise=noise,
             bounds=(final.closed.elbo,),
             visits=1,
