@@ -155,10 +155,10 @@ def test_two_graphs_of_one_column(rows):
 )
 def test_levels_that_have_no_place_are_refused(kernel, column, sentence):
     with pytest.raises(ValueError, match=sentence):
-        GPRegressor(kernel).fit(pd.DataFrame({"g": column}), [1.0, 2.0, 3.0])
+        GPRegressor(kernel, missing="refuse").fit(pd.DataFrame({"g": column}), [1.0, 2.0, 3.0])
     chunks = [pd.DataFrame({"g": column, "y": [1.0, 2.0, 3.0]})] * 2
     with pytest.raises(ValueError, match=sentence):
-        GPRegressor(Categorical("g") + kernel).fit(vff.scan(chunks), "y")
+        GPRegressor(Categorical("g") + kernel, missing="refuse").fit(vff.scan(chunks), "y")
 
 
 def test_every_source_gives_the_same(rows, tmp_path):

@@ -108,6 +108,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "shared column": lambda: regressor(Matern32("a") + Matern52("a"), frequencies={"a": 4, "a_2": np.int64(6)}),
     "held": lambda: regressor(Matern32("a", lengthscale=1, variance=2.0), noise_variance=0.1, optimizer=None),
     "text": lambda: regressor("a + (1 | group)"),
+    "error bars": lambda: regressor(Matern32("a") + Matern32("b"), noise_std="size"),
+    "pairs": lambda: regressor(Matern32("a") + Matern32("b") + Categorical("group"), interactions=1),
     "student-t": lambda: regressor(Matern32("a") + Matern32("b"), StudentT(df=5)),
     "poisson": lambda: regressor(Matern32("a") * Matern32("b"), Poisson(exposure="size"), counts),
     "binomial": lambda: regressor(Matern32("a"), Binomial("size"), lambda y: (y > 0).astype(float)),

@@ -113,7 +113,6 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             check_unchanged(seen.options, spec.options)
         source = self._opened(source, y, sample_weight, spec, seen, noise_std)
         fitted = fit_choosing(spec, source, before)
-        self.offset_ = spec.offset
         if before is None:
             for name in ("target_name_", "interactions_"):
                 vars(self).pop(name, None)  # of an earlier fit
@@ -186,6 +185,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         self.interactions_ = tried
         assert fit is not None
         self.statistics_, self.fit_, self.posterior_, self.target_ = rows, fit, fit.posterior, fit.target
+        self.offset_ = rows.offset_column  # which a kernel in text may have named
         self.learnt_statistics_ = rows
         self.column_indices_ = tuple(column.index for column in rows.binding.columns)
         self.column_levels_ = tuple(column.levels for column in rows.binding.columns)

@@ -155,7 +155,6 @@ class CollectingModel(AdditiveModel):
         if seen is not None:
             check_unchanged(seen.options, spec.options)
         source = self._opened(source, y, sample_weight, spec, seen, noise_std)
-        self.offset_ = spec.offset
         rows = RowPasses(spec, source, Stopwatch()).summed(seen)
         introduce_source(self, source)
         source.finish()

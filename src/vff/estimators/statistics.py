@@ -59,6 +59,12 @@ class Statistics:
     """Rows that were given and are not among these, because cells of theirs were missing."""
 
     @property
+    def offset_column(self) -> Any:
+        """The column that is added to the function; None where there is none."""
+        written = self.options.offset
+        return _meant(written) if isinstance(written, str) else written
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What whoever gave the rows should know about them."""
         notes = []
