@@ -44,10 +44,8 @@ def test_gradient_of_few_rows_against_differences():
 
 def test_a_singular_gram_matrix_has_no_root():
     model, _, _ = problem("clustered")
-    root = GramRoot.of(model.inside.G)
-    assert root is not None
-    assert root.error > 1e-10
-    assert GramRoot.of(model.inside.G, 20) is None
+    assert GramRoot.of(model.inside.G).error > 1e-10
+    assert GramRoot.of(model.inside.G, 20).error > 1e-3
     assert model.rank is None  # and rows are not few either
     assert model.solver.name == "direct"
 
@@ -55,8 +53,8 @@ def test_a_singular_gram_matrix_has_no_root():
 def test_rows_that_are_repeated_are_few():
     one, other = (GPRegressor(Matern32(0)) for _ in range(2))
     y = SIX[:, 0] * np.sin(SIX[:, 0])
-    one.fit(np.repeat(SIX, 40, axis=0), np.repeat(y, 40))
-    other.fit(SIX, y, sample_weight=np.full(6, 40.0))
+    one.fit(np.repeat(SIX, 8, axis=0), np.repeat(y, 8))
+    other.fit(SIX, y, sample_weight=np.full(6, 8.0))
     assert one.solver_ == other.solver_ == "low-rank"
     np.testing.assert_allclose(one.predict(SIX), other.predict(SIX), rtol=1e-6)
 

@@ -32,9 +32,14 @@ def largest_harmonic(found: ColumnSummary, resolved: int, terms: int, distinct: 
     bound has no use for are not taken: as many as cost next to nothing are always summed.
     """
     most = _LARGEST_M if terms == 1 else max(_LEAST_M, _LARGEST_SUM // terms)
-    least = max(_LEAST_M, _LEAST_SUM // terms)
+    least = least_of_few(terms)
     wanted = most if growing else np.clip(min(found.n_distinct // 2, distinct // terms) + 1, least, most)
     return int(min(wanted, resolved))
+
+
+def least_of_few(terms: int) -> int:
+    """Harmonics of one of several terms that cost next to nothing."""
+    return max(_LEAST_M, _LEAST_SUM // terms)
 
 
 def product_budget(products: int) -> float:

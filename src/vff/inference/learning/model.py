@@ -28,8 +28,9 @@ LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
-_EXACT = 1e-12
-_LOOKED_AT = 1000  # rows, among which different ones may be few
+_EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
+MOST_FEW = 50
+"""Rows that may be solved for in as many dimensions."""
 SMALL = 1500  # features, of which a factor is computed in a moment
 
 
@@ -216,22 +217,16 @@ class SumModel:
     def rank(self) -> int | None:
         """That of the Gram matrix, where rows are few and it has a root; sites may be negative, and have none."""
         weighed = self.noisy is not None or self.row_noise is not None
-        if self.sites or self.tails or weighed or self.moments.n > max(self.size, _LOOKED_AT):
+        if self.sites or self.tails or weighed or self.moments.n > MOST_FEW:
             return None
-        root = self._root
-        return root.L.shape[1] if root is not None and root.error < _EXACT else None
-
-    @cached_property
-    def _root(self) -> GramRoot | None:
-        """Of the Gram matrix, where different rows are few: equal ones are one, as a row that weighs more is."""
-        return GramRoot.of(self.inside.G, self.size // FEW_ROWS)
+        if FEW_ROWS * self.moments.n > self.size:
+            return None
+        return self.gram_root.L.shape[1] if self.gram_root.error < _EXACT else None
 
     @cached_property
     def gram_root(self) -> GramRoot:
         """Of the Gram matrix, as few columns as its rank."""
-        root = self._root or GramRoot.of(self.inside.G)
-        assert root is not None
-        return root
+        return GramRoot.of(self.inside.G, self.moments.n)
 
     @cached_property
     def root_sides(self) -> np.ndarray:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
-from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
+from vff.inference.learning.harmonics import least_of_few
+from vff.inference.learning.model import LEAST_NOISE, MOST_FEW, NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.known import log_priors_of, with_held
@@ -145,7 +146,8 @@ def learn_from_sums(
     many = len(task.plans) > 1
     details = [plan.highest_frequency for plan in task.plans] if many else [highest_standing_out(model, power)]
     most = either(wanted, model.harmonics)
-    sized = model.restricted(most)
+    sized = _few(model, wanted, most)
+    most = sized.harmonics
     all_given = either(wanted, ((None,) * len(term) for term in model.harmonics)) == most
     setting, held = given_setting(given, noise), noise if known else None
     if setting is not None and all_given and not optimise:
@@ -170,6 +172,17 @@ def learn_from_sums(
     small = learn(shrunk(sized), start.theta, **how)
     more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
     return [small, learn(sized, small.optimum.theta, rough=True, **more, **how)]
+
+
+def _few(model: SumModel, wanted: Harmonics, most: Harmonics) -> SumModel:
+    """The model with all harmonics; of few rows, those that cost next to nothing, however many were summed."""
+    if model.moments.n <= MOST_FEW:
+        usual = least_of_few(len(model.terms))
+        caps = tuple((usual,) if len(term) == 1 and term[0] is not None else term for term in most)
+        few = model.restricted(capped(most, either(wanted, caps)))
+        if few.rank is not None:
+            return few
+    return model.restricted(most)
 
 
 def _better(found: Start, start: Start | None) -> Start:

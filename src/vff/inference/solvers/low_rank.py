@@ -38,16 +38,16 @@ class GramRoot:
     """How far L L' is from G in some directions, relative to it: large where rounding left G without a root."""
 
     @classmethod
-    def of(cls, G: AbstractSymmetric, most: int | None = None) -> "GramRoot | None":
-        """By a Cholesky factor with pivots, every feature in its own scale; None where that takes more columns."""
+    def of(cls, G: AbstractSymmetric, rows: int | None = None) -> "GramRoot":
+        """By a Cholesky factor with pivots, every feature in its own scale; of so many rows, no more columns."""
         matrix = G.dense()
         diagonal = np.diagonal(matrix)
         scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         left, L, pivots = np.where(diagonal > 0.0, 1.0, 0.0), np.zeros((len(scale), len(scale)), order="F"), []
         while len(pivots) < len(scale) and left.max() > _ROUNDING * len(scale):
             p, k = int(np.argmax(left)), len(pivots)
-            if most is not None and k == most:
-                return None
+            if k == rows:
+                break
             column = matrix[:, p] / scale / scale[p] - L[:, :k] @ L[p, :k]
             column[pivots] = 0.0
             if not column[p] > 0.0:  # rounding is all that is left
