@@ -204,8 +204,9 @@ def test_views_show_the_same_entries_as_their_matrix(rng):
             np.testing.assert_allclose(part.written(), written[own, own], rtol=1e-12, atol=1e-14)
 
 
-FACTORED = {"inference/solvers/direct.py", "inference/methods/chains/density.py"}
-"""The direct solver, and chains that factor what it factors."""
+FACTORED = {"direct.py", "low_rank.py", "cotangents.py"}
+FACTORED = {"inference/methods/chains/density.py", *(f"inference/solvers/{name}" for name in FACTORED)}
+"""The direct solver and that of few rows, how the noise beside error bars moves them, and chains that factor so."""
 
 
 def test_only_who_factors_a_gram_matrix_asks_for_all_of_it():

@@ -8,7 +8,7 @@ import pytest
 from tests.makers.solvers import CASES, MAKERS, posterior, problem, rows, solved
 
 from vff.inference import SumModel
-from vff.inference.learning.model import edf_by_term
+from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import SOLVERS, DirectSolver, Solver
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.linear_gaussian import LinearGaussian

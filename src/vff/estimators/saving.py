@@ -29,7 +29,6 @@ from vff.estimators.saved_records import Description, Labels, Pattern, Saved, de
 from vff.estimators.upgrade import HELD, upgraded, with_constant, with_shares
 from vff.inference import Samples
 from vff.kernels import parse_kernel, write_kernel
-from vff.parameters import bounds_of, from_text
 from vff.storage import VERSION, Codec, Content, FileError, check_replaceable, read_file, write_file
 from vff.words import LONGEST_PATH, shortened, shown
 
@@ -182,8 +181,6 @@ def _saved(model: Any) -> Saved:
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in _APART}
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None
-    if bounds_of(parameters.get("noise_variance")) is not None:  # held or bounded, as it is written
-        parameters["noise_variance"] = repr(parameters["noise_variance"])
     fit, names = getattr(model, "fit_", None), getattr(model, "feature_names_in_", None)
     if fit is not None and fit.samples is not None:  # targets are rows
         fit = replace(fit, samples=replace(fit.samples, y=None))
@@ -232,8 +229,6 @@ def _loaded(saved: Saved) -> Any:
     parameters["kernel"] = saved.formula if saved.kernel is None else parse_kernel(saved.kernel)
     if kind is not CoxProcess:
         parameters["likelihood"] = saved.likelihood
-    if isinstance(parameters.get("noise_variance"), str):
-        parameters["noise_variance"] = from_text(parameters["noise_variance"])
     unknown = set(parameters) - set(kind._get_param_names())
     if unknown:
         raise FileError(f"parameters of {saved.estimator} were expected, found {sorted(unknown)}")

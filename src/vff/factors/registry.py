@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from vff.basis import Basis, Domain, Letters
 from vff.factors.expression import Leaf
 from vff.factors.protocol import Factor, Prior
+from vff.parameters import Between, Fixed, from_text
 from vff.registry import Registry
-from vff.storage import forbid, permit
+from vff.storage import forbid, permit, permit_scalar
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,4 @@ class FactorKinds(Registry[Kind]):
 
 
 KINDS = FactorKinds()
+permit_scalar("known", (Fixed, Between), repr, from_text)  # numbers of kernels that are held or bounded

@@ -27,8 +27,9 @@ from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Vi
 from vff.inference.model.scale import REACH, TargetScale, Units, standardised, variance_unit
 from vff.inference.model.term import Term
 from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
+from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
-from vff.inference.solvers.linear_gaussian import Cotangents, Intercept, InterceptPosterior
+from vff.inference.solvers.records import Intercept, InterceptPosterior
 
 __all__ = [
     "KINDS",

@@ -12,7 +12,7 @@ anything is allocated. ``order`` keeps the order of axes in memory: products of 
 ``container`` knows trees, ``codec`` turns records of the house into trees and back.
 """
 
-from vff.storage.codec import Codec, forbid, permit
+from vff.storage.codec import Codec, forbid, permit, permit_scalar
 from vff.storage.container import VERSION, Content, FileError, read_file, write_file
 from vff.storage.writing import check_replaceable, check_writable, written_whole
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_writable",
     "forbid",
     "permit",
+    "permit_scalar",
     "read_file",
     "write_file",
     "written_whole",

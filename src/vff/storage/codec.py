@@ -82,6 +82,14 @@ def forbid(*kinds: type) -> None:
     _leaves.cache_clear()
 
 
+_SCALARS: dict[str, tuple[tuple[type, ...], Callable[[Any], str], Callable[[str], Any]]] = {}
+
+
+def permit_scalar(name: str, kinds: tuple[type, ...], write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
+    """Numbers from elsewhere that say more than their value, written as a text under a name of their own."""
+    _SCALARS[name] = kinds, write, read
+
+
 def stored_name(kind: type) -> str:
     """What files call a record: its name, or what it was once called."""
     return kind.__dict__.get("stored_as", kind.__name__)
@@ -287,6 +295,9 @@ def _encoded_scalar(value: Any) -> Tree:
         return {_NAMES[type(value)]: value.item()}
     if type(value) is bytes:
         return {"bytes": value.hex()}
+    for name, (kinds, write, _) in _SCALARS.items():
+        if type(value) in kinds:
+            return {name: write(value)}
     _refuse_value(value, Any)
 
 
@@ -302,6 +313,11 @@ def _loose_scalar(tree: Tree) -> Any:
         return np.array(part, np.int64).astype(name)[()]
     if name == "bytes" and isinstance(part, str):
         return bytes.fromhex(part)
+    if name in _SCALARS and isinstance(part, str):
+        try:
+            return _SCALARS[name][2](part)
+        except ValueError:
+            return NotImplemented
     return _numpy_scalar(name, part) if name in _NUMPY else NotImplemented
 
 

@@ -112,6 +112,7 @@ class Matern32(_Matern):
     --------
     >>> vff.Matern32("day") * vff.Matern32("time") + vff.Categorical("carrier")
     Matern32('day') * Matern32('time') + Categorical('carrier')
+    >>> import pandas as pd
     >>> X, y = pd.DataFrame({"t": np.arange(0.5, 20.0), "h": 1.0}), np.sin(np.arange(0.5, 20.0)) * np.sin(0.5) / 0.5
     >>> model = vff.GPRegressor(vff.Matern32("t", width="h"), frequencies=20).fit(X, y)
     >>> model.predict(pd.DataFrame({"t": [np.pi / 2 + 2 * np.pi], "h": [0.0]})).round(1)

@@ -155,6 +155,8 @@ class MissingFactor(Factor[MissingDomain, MissingBasis]):
         return self.base.needed(values)
 
     def tails(self, domain: MissingDomain, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[TailRows, ...]:
+        if x.ndim > 1:  # which have none
+            return ()
         there = ~are_missing(x)
         return self.base.tails(domain.base, x[there], y[there], w[there])
 

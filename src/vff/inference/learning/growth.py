@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.model import SumModel, edf_by_term
+from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
+from vff.inference.learning.sizes import edf_by_term
 from vff.inference.model.term import Term
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite, threads_for

@@ -1,6 +1,5 @@
 """The closed-form model of a sum of terms: moments, rows beyond the edges, hyperparameters in, bound out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -8,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
-from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.log_prior import LogPriors
+from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
+from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.linear_gaussian import Cotangents, Drift, Intercept, LinearGaussian, RowNoise
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import GramRoot
+from vff.inference.solvers.records import Drift, Intercept, RowNoise
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
 from vff.moments import ColumnRequest, Harmonics, Moments, NoisySums
@@ -31,7 +32,6 @@ FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram 
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
 MOST_FEW = 50
 """Rows that may be solved for in as many dimensions."""
-SMALL = 1500  # features, of which a factor is computed in a moment
 
 
 @dataclass(frozen=True)
@@ -372,30 +372,3 @@ class SumModel:
         """Rough curvature of the bound in every log parameter: rows for the noise, edf for a term."""
         edf = np.maximum(1.0, edf_by_term(closed))
         return np.concatenate([np.repeat(edf, [len(term.names) for term in self.terms]), [self.weight]])
-
-
-def edf_by_term(closed: LinearGaussian) -> np.ndarray:
-    """P_s - tr((A^-1)_ss K_s) of every term: how many of its coefficients the data determine."""
-    prior, inverse = closed.block_prior, closed.projected_inverse
-    sizes = [block.shape[0] for block in prior.blocks]
-    left = [block.inner(prior.part(inverse, s)) for s, block in enumerate(prior.blocks)]
-    return np.array(sizes) - np.array(left)
-
-
-def shrunk(model: SumModel) -> SumModel:
-    """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
-    share = 1.0
-    while model.size > SMALL:
-        share *= 0.8
-        smaller = model.restricted(fewer(model.moments.request, share, 2).harmonics)
-        if smaller.size <= SMALL or smaller.size == model.size:
-            return smaller
-    return model
-
-
-def capped(harmonics: Sequence[Sequence[int | None]], caps: Harmonics) -> Harmonics:
-    """The smaller of two for every factor."""
-    return tuple(
-        tuple(None if M is None or cap is None else min(M, cap) for M, cap in zip(*both, strict=True))
-        for both in zip(harmonics, caps, strict=True)
-    )

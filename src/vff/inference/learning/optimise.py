@@ -6,7 +6,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.solvers.linear_gaussian import Cotangents, LinearGaussian
+from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite
 from vff.parameters import PositiveVector
 

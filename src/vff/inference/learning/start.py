@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vff.inference.learning.model import NOISE_BOUNDS, SumModel, capped
+from vff.inference.learning.model import NOISE_BOUNDS, SumModel
 from vff.inference.learning.optimise import rescale
+from vff.inference.learning.sizes import capped
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term, Values
 from vff.linalg import NotPositiveDefinite, threads_for

@@ -11,7 +11,8 @@ import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
 from vff.inference.learning.harmonics import least_of_few
-from vff.inference.learning.model import LEAST_NOISE, MOST_FEW, NOISE_BOUNDS, SumModel, capped, edf_by_term, shrunk
+from vff.inference.learning.model import LEAST_NOISE, MOST_FEW, NOISE_BOUNDS, SumModel
+from vff.inference.learning.sizes import capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
 from vff.inference.methods.known import log_priors_of, with_held

@@ -11,7 +11,7 @@ from vff.inference.posterior.direct import square_root
 from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
 from vff.inference.posterior.scatter import MeanScatter
 from vff.inference.posterior.term import Rows, TermProcess, stretches
-from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.inference.solvers.records import InterceptPosterior
 from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
 
 _CHUNK = 2**20

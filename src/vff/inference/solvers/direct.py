@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
-from vff.inference.solvers.linear_gaussian import Intercept, LinearGaussian, RowNoise
+from vff.inference.solvers.linear_gaussian import LinearGaussian
+from vff.inference.solvers.records import Intercept, RowNoise
 from vff.linalg import (
     AbstractInvertible,
     AbstractSymmetric,

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from vff.inference.solvers.linear_gaussian import Cotangents, LinearGaussian
+from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import AbstractSymmetric, Factor, OuterView, StructuredCotangent, factorise
 
 _PROBES = 4

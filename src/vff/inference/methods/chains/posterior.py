@@ -13,7 +13,7 @@ from vff.inference.learning.solver import processes
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Averaged, Posterior
-from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.inference.solvers.records import InterceptPosterior
 from vff.moments import TermRequest
 
 _AVERAGED = 200  # settings over which K^-1 is averaged, and fewer where it is large

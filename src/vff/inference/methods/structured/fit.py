@@ -15,7 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 from vff.inference.methods.structured.bound import Objective, Pieces, Rows, State, trace
 from vff.inference.methods.structured.search import Search, diagonal_precision, iterate, maximise_jointly, step_mean
 from vff.inference.model.scale import REACH
-from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.inference.solvers.records import InterceptPosterior
 from vff.linalg import apply_along, product_rows
 from vff.words import shown
 

@@ -32,7 +32,7 @@ from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.products import projected
 from vff.inference.posterior import Pieces, Posterior
-from vff.inference.solvers.linear_gaussian import InterceptPosterior
+from vff.inference.solvers.records import InterceptPosterior
 from vff.likelihoods.rules import counts_for
 from vff.moments import Choice, MomentRequest
 from vff.words import shown
