@@ -52,7 +52,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "a column that is not there": fit(LONG),
     "columns that are there": fit(X=NUMBERS),
     "a column without names": fit(LONG, X[:, None]),
-    "missing values": fit(LONG, pd.DataFrame({ENDLESS: np.where(X > 0.5, np.nan, X)})),
+    "missing values": fit(LONG, pd.DataFrame({ENDLESS: np.where(X > 0.5, np.nan, X)}), missing="refuse"),
     "text": fit(LONG, TEXTS),
     "twice": fit(LONG, pd.DataFrame(np.c_[X, X], columns=[ENDLESS, ENDLESS])),
     "domain of what is not there": fit(domain={ENDLESS: (0, 1)}),
