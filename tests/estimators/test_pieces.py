@@ -155,7 +155,7 @@ def test_a_kernel_exchanged_between_pieces_is_refused_with_a_sentence(case):
 
 
 BAD = {
-    "missing x": lambda frame, y: (frame.assign(u=np.nan), y),
+    "infinite x": lambda frame, y: (frame.assign(u=np.inf), y),
     "missing y": lambda frame, y: (frame, np.full(len(y), np.nan)),
     "text for numbers": lambda frame, y: (frame.assign(v="x"), y),
     "beyond the domain": lambda frame, y: (frame.assign(u=99.0), y),
