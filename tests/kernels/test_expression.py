@@ -133,7 +133,7 @@ def test_kernels_are_cloned_and_searched_by_scikit_learn(name):
 
 
 def test_parameters_are_called_after_columns():
-    assert list(Matern32("x").get_params()) == ["column", "variance", "lengthscale"]
+    assert list(Matern32("x").get_params()) == ["column", "variance", "lengthscale", "width", "std"]
     kernel = Sum((Matern32(0), Matern32("x"), Categorical("x")))
     assert kernel.get_params(deep=False) == {"terms": kernel.terms}
     names = [name for name in kernel.get_params() if name.endswith("column")]
