@@ -14,7 +14,7 @@ _KERNEL = Voice(
     "parse_kernel",
     "a kernel, a value, or one of ( ) + * , = [ ] { } :",
     "a kernel ({leaves}), a term such as s(x) or (1 | g), or (",
-    "a kernel ({leaves}), or a term such as s(x), te(x, z) or cc(x, 24),",
+    "a kernel ({leaves}), or a term as s(x),",
     "a column (a quoted name or an index), or a name as it is,",
     "write kernels as they print, as in Matern32('x', lengthscale=2) * Categorical('g'), or as in s(x) + (1 | g)",
 )

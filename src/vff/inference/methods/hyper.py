@@ -94,7 +94,8 @@ def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Uni
         found.append(held_or_bounded(own, plan.limits.get("variance")))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
             unit, correlation = some[name].size, own.support == "correlation"
-            extent = plan.ranges[d].high - plan.ranges[d].low or 2.0 * unit
+            extent = plan.ranges[d].high - plan.ranges[d].low
+            extent = extent if extent > 0.0 else 2.0 * unit
             prior = own.prior(extent)
             sampled = Parameter(own.name, label, prior, value, unit=unit, correlation=correlation)
             found.append(held_or_bounded(sampled, plan.limits.get(name)))
