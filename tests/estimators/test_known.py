@@ -205,6 +205,15 @@ def test_a_deterministic_function_is_interpolated(n, seed):
     assert np.isfinite(model.predict(np.linspace(0, 1, 7)[:, None], return_std=True)).all()
 
 
+def test_noise_below_what_float64_tells_is_told():
+    model = GPRegressor(Matern52(0), noise_variance=fixed(1e-30)).fit(SIX, WAVE)
+    assert model.noise_variance_ == pytest.approx(1e-12 * WAVE.var())
+    assert any("float64 does not tell less than" in note for note in model.notes_)
+    assert not any(
+        "float64" in note for note in GPRegressor(Matern52(0), noise_variance=fixed(1e-8)).fit(SIX, WAVE).notes_
+    )
+
+
 def test_expected_improvement_proposes_no_point_twice():
     x = np.array([[0.1], [0.5], [0.9]])
     candidates = np.linspace(0, 1, 201)[:, None]

@@ -112,6 +112,14 @@ def from_t(support: Support, t: Any, lower: Any = 0.0, unit: Any = 1.0) -> Any:
     return lower + unit * (t if support == "real" else xp.exp(t))
 
 
+def to_t(support: Support, value: float, lower: float = 0.0, unit: float = 1.0) -> float:
+    """The inverse of ``from_t``, of one value; one that is not above ``lower`` is as far down as float64 goes."""
+    if support == "correlation":
+        return 2.0 * float(np.arctanh(value))
+    inner = (value - lower) / unit
+    return inner if support == "real" else float(np.log(max(inner, 1e-300)))
+
+
 def log_slope(support: Support, t: Any) -> Any:
     """log |d value / dt|, up to a constant: what a density of the value gains when it is written in t."""
     if support == "correlation":  # 1 - tanh^2, without the difference

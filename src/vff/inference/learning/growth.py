@@ -18,7 +18,7 @@ from vff.inference.learning.optimise import Optimum, curvature_at, maximise, pol
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.model.term import Term
 from vff.inference.solvers.linear_gaussian import LinearGaussian
-from vff.linalg import NotPositiveDefinite, threads_for
+from vff.linalg import threads_for
 from vff.moments import Harmonics
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
@@ -182,13 +182,13 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
     """
     if model.size > _FEW_FEATURES or model.sites:
         return None
-    theta, elbo, lows = optimum.theta, _bound_at(model, optimum.theta), model.parameters.log_bounds
+    theta, elbo, lows = optimum.theta, bound_at(model, optimum.theta), model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
     for term, (first, end) in zip(model.terms, pairwise(places), strict=True):
         if theta[first] > lows[first][0] + np.log(_VANISHED) or term.lone or term.needed:
             continue
         for trial in _chances(term, theta, first):
-            bound = _bound_at(model, model.parameters.clip(trial))
+            bound = bound_at(model, model.parameters.clip(trial))
             if bound > elbo + _WORTH_IT:
                 theta, elbo = model.parameters.clip(trial), bound
                 own = (np.arange(theta.size) >= first) & (np.arange(theta.size) < end)
@@ -207,11 +207,11 @@ def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
         yield trial
 
 
-def _bound_at(model: SumModel, theta: np.ndarray) -> float:
-    """Minus infinity where rounding leaves no model."""
+def bound_at(model: SumModel, theta: np.ndarray) -> float:
+    """What is learnt from, without the priors of hyperparameters; minus infinity where rounding leaves no model."""
     try:
         return float(model.at(theta).as_learnt.elbo)
-    except NotPositiveDefinite:
+    except FloatingPointError:  # negative sites, too
         return -np.inf
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.inference.learning.growth import bound_at
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import maximise
 from vff.inference.learning.start import together
@@ -43,20 +44,13 @@ def gain_of(term: Term, moments: Moments, noise: float, widest: float = np.inf) 
             for share in _SHARES
             for values in together([(name, own.starts) for name, _, own in term.parameters])
         ]
-        start = max(tried, key=lambda theta: _bound(model, theta))
+        start = max(tried, key=lambda theta: bound_at(model, theta))
         try:
             optimum, _ = maximise(model, start, free=model.learnt, gain=_ENOUGH)
         except FloatingPointError:  # negative sites, of a likelihood that is not log-concave
             return Gain(-np.inf, model.unpack(start).terms[0])
     without = -0.5 * (moments.weight * np.log(2.0 * np.pi) + moments.target_squared)
     return Gain(float(optimum.elbo - without), model.unpack(optimum.theta).terms[0])
-
-
-def _bound(model: SumModel, theta: np.ndarray) -> float:
-    try:
-        return float(model.at(theta).elbo)
-    except FloatingPointError:
-        return -np.inf
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class PartialSum:
     def of(cls, whole: SumModel, kept: Sequence[int], theta: np.ndarray, free: np.ndarray) -> "PartialSum":
         """At hyperparameters that are the best for these terms already."""
         some = cls(whole, tuple(kept), theta, free, np.nan)
-        return replace(some, elbo=_bound(some.model, theta))
+        return replace(some, elbo=bound_at(some.model, theta))
 
     @property
     def model(self) -> SumModel:
@@ -111,10 +105,10 @@ class PartialSum:
         nothing: dict[str, Any] = {"kept": kept, "theta": start, "free": free, "elbo": -np.inf}
         try:
             with threads_for(model.size):
-                optimum, _ = maximise(model, start, free=free, gain=_PRECISE)
+                optimum, closed = maximise(model, start, free=free, gain=_PRECISE)
         except FloatingPointError:
             return replace(self, **nothing)
-        return replace(self, kept=kept, theta=optimum.theta, free=free, elbo=float(optimum.elbo))
+        return replace(self, kept=kept, theta=optimum.theta, free=free, elbo=float(closed.as_learnt.elbo))
 
 
 def _some(whole: SumModel, kept: Sequence[int]) -> SumModel:

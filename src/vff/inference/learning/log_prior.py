@@ -11,7 +11,7 @@ import numpy as np
 
 from vff.parameters import Support
 from vff.priors import AbstractPrior
-from vff.priors.base import from_t, log_slope
+from vff.priors.base import from_t, log_slope, to_t
 
 _IMAGINED = 0.005, 0.995  # quantiles between which learning starts
 _STEP = 1e-3  # of a difference of fourth order, which leaves 1e-12
@@ -34,13 +34,8 @@ class KnownPrior:
         """Where the prior can imagine it."""
         with np.errstate(over="ignore"):  # of a prior that says nothing
             low, high = self.prior.quantile(np.array(_IMAGINED))
-        return float(np.clip(t, self._t(low), self._t(high)))
-
-    def _t(self, value: float) -> float:
-        if self.support == "correlation":
-            return 2.0 * float(np.arctanh(value))
-        inner = (value - self.lower) / self.unit
-        return inner if self.support == "real" else float(np.log(max(inner, 1e-300)))
+        ends = (to_t(self.support, end, self.lower, self.unit) for end in (low, high))
+        return float(np.clip(t, *ends))
 
     def slopes(self, t: float) -> tuple[float, float, float]:
         """log p(t), its first derivative and its second."""

@@ -57,7 +57,7 @@ class Collapsed(Method):
             [*stages[:-1], final],
             model,
             final.model.posterior(final.closed, final.optimum.theta),
-            on_error_bars(final, task),
+            (*on_error_bars(final, task), *_on_held_noise(task)),
             method=self.name,
             likelihood=replace(likelihood, variance=noise),
             weight=final.model.rows,
@@ -99,6 +99,17 @@ def held_above_rounding(task: FitTask) -> tuple[float, float]:
     assert task.noise_limits is not None
     low, high = (max(end / task.target.scale**2, LEAST_NOISE) for end in task.noise_limits)
     return low, high
+
+
+def _on_held_noise(task: FitTask) -> tuple[str, ...]:
+    """A sentence where the user's noise is less than float64 tells from none."""
+    if task.noise_limits is None or task.noise_limits[0] >= LEAST_NOISE * task.target.scale**2:
+        return ()
+    least = LEAST_NOISE * task.target.scale**2
+    return (
+        f"noise_variance was asked to be {task.noise_limits[0]:g}, and beside the variance of y float64 does not tell "
+        f"less than {least:.3g} from none, which was used instead; give that, or more",
+    )
 
 
 def _with_averages(final: Stage, model: SumModel) -> Stage:

@@ -19,7 +19,7 @@ from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
 from vff.parameters import Support
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
-from vff.priors.base import from_t
+from vff.priors.base import from_t, to_t
 from vff.words import shown
 
 _ABOVE, _PROBABILITY = 3.0, 0.05
@@ -66,10 +66,7 @@ class Parameter:
         return None if self.prior is None else self.prior.form
 
     def to_t(self, value: float) -> float:
-        if self.correlation:
-            return 2.0 * float(np.arctanh(value))
-        inner = (value - self.lower) / self.unit
-        return inner if self.real else float(np.log(max(inner, 1e-300)))
+        return to_t(self.support, value, self.lower, self.unit)
 
     def values(self, t: np.ndarray) -> np.ndarray:
         """In the user's units."""
