@@ -175,6 +175,9 @@ def test_what_cannot_be_sampled_is_refused() -> None:
     kernel = Matern32(0, variance=1.0, lengthscale=1.0)
     with pytest.raises(ValueError, match="all of them are held"):
         GPRegressor(kernel, optimizer=None, inference="mcmc", priors={"noise_variance": 0.1}).fit(X, Y)
+    far = {"noise_variance": vff.priors.LogNormal(1e-30, 0.1)}
+    with pytest.raises(ValueError, match="density is zero"):
+        GPRegressor(kernel, inference="mcmc", priors=far).fit(X, Y)
     with pytest.raises(ValueError, match=r"names 'lengthscales', which the model does not have; it has variance\[0\]"):
         GPRegressor(inference="mcmc", priors={"lengthscales": Gamma(1.0, 1.0)}).fit(X, Y)
     with pytest.raises(ValueError, match="give a prior for a positive number"):
