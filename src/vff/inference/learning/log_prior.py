@@ -34,8 +34,8 @@ class KnownPrior:
         """Where the prior can imagine it."""
         with np.errstate(over="ignore"):  # of a prior that says nothing
             low, high = self.prior.quantile(np.array(_IMAGINED))
-        ends = (to_t(self.support, end, self.lower, self.unit) for end in (low, high))
-        return float(np.clip(t, *ends))
+        low, high = (to_t(self.support, end, self.lower, self.unit) for end in (low, high))
+        return float(np.clip(t, low, high))
 
     def slopes(self, t: float) -> tuple[float, float, float]:
         """log p(t), its first derivative and its second."""
