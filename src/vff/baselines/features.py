@@ -20,7 +20,16 @@ import numpy as np
 from scipy.linalg.blas import dtrsm  # pyright: ignore[reportAttributeAccessIssue]
 
 from vff.baselines.covariances import AbstractCovariance, Values, blocks, look
-from vff.inference import Cotangents, DirectLinearGaussian, Intercept, NormalEquations, Optimum, maximise, rescale
+from vff.inference import (
+    Cotangents,
+    DirectLinearGaussian,
+    Intercept,
+    NormalEquations,
+    Optimum,
+    Slopes,
+    maximise,
+    rescale,
+)
 from vff.linalg import Dense, Diagonal, Factor, factorise, threads_for
 from vff.parameters import PositiveVector
 
@@ -241,6 +250,13 @@ class FeatureModel:
     def at(self, theta: np.ndarray) -> DirectLinearGaussian:
         features = self.features(theta)
         return self.closed(self.equations(features), features.values)
+
+    def expands(self, closed: DirectLinearGaussian) -> bool:
+        """Features move with their hyperparameters."""
+        return False
+
+    def slopes(self, theta: np.ndarray, closed: DirectLinearGaussian) -> Slopes:
+        raise NotImplementedError("second derivatives of features that move are not known")
 
     def scales(self, closed: DirectLinearGaussian) -> np.ndarray:
         """Rough curvature in every parameter: the rows in the noise, the coefficients they determine in all others."""

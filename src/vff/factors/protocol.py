@@ -69,6 +69,11 @@ class Prior(ABC, Generic[D, B]):
         """dK / d log value of a hyperparameter, the functions held."""
         raise KeyError(name)
 
+    def held(self, change: AbstractOperator, moved: "Prior") -> AbstractOperator:
+        """A matrix about the functions of ``moved``, the same factor at other values, written in the functions of K."""
+        X = self.transform.X - moved.transform.X
+        return change.sheared(X) if X.any() else change
+
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         """The functions of K, or a derivative of them in the column's units, at any rows, (N, P)."""
         return self.basis.evaluate(self.domain.to_unit(x), derivative) / self.domain.unit() ** derivative

@@ -10,7 +10,8 @@ from vff.inference.learning.harmonics import (
 )
 from vff.inference.learning.interaction_gain import Gain, PartialSum, gain_of
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Optimum, maximise, rescale
+from vff.inference.learning.optimise import maximise, rescale
+from vff.inference.learning.records import Optimum
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit, TermFit
@@ -29,6 +30,7 @@ from vff.inference.model.term import Term
 from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
+from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.records import Intercept, InterceptPosterior
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "Samples",
     "SiteQuery",
     "SiteSums",
+    "Slopes",
     "Spec",
     "SumModel",
     "Sums",

@@ -81,6 +81,13 @@ class Bordered(AbstractOperator):
         edge = 2.0 * np.sum(self.border * image[:H, R:]) + np.sum(self.corner * image[H:, R:])
         return float(self.d @ diagonal[:H] + low_rank + edge)
 
+    def sheared(self, X: np.ndarray) -> "BorderedLowRank":
+        """R K R' with R = [[I, 0], [X, I]], X (Q, H): about functions that take multiples of the first with them."""
+        H, scaled, across = self.d.size, X * self.d, X @ self.border
+        corner = self.corner + across + across.T + scaled @ X.T
+        Z = np.concatenate([self.Z[:H], self.Z[H:] + X @ self.Z[:H]])
+        return BorderedLowRank(self.d, self.border + scaled.T, corner, Z, self.C)
+
     def to_dense(self) -> np.ndarray:
         base = np.block([[np.diag(self.d), self.border], [self.border.T, self.corner]])
         return base + self.Z @ self.C @ self.Z.T

@@ -71,6 +71,10 @@ class Kronecker(AbstractInvertible):
         contraction = other.arrays()[d]
         return self.scale * derivative.inner(derivative.project(DenseView(contraction)))
 
+    def with_factor(self, change: AbstractOperator, d: int) -> "Kronecker":
+        """scale K_1 x ... x change x ... x K_D, to be applied and contracted with."""
+        return Kronecker((*self.factors[:d], change, *self.factors[d + 1 :]), self.scale)  # pyright: ignore
+
     def to_dense(self) -> np.ndarray:
         return self.scale * reduce(np.kron, self.written)
 

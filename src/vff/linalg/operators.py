@@ -65,6 +65,10 @@ class AbstractOperator(_Matrix):
     def inner(self, other: StructuredCotangent) -> float:
         """<K, M> = sum_ij K_ij M_ij for a symmetric M of which only the projection is known."""
 
+    def sheared(self, X: np.ndarray) -> "AbstractOperator":
+        """R K R' with R = [[I, 0], [X, I]]; of structures that know what the first functions are."""
+        raise TypeError(f"{type(self).__name__} has no functions that take others with them")
+
     @abstractmethod
     def to_dense(self) -> np.ndarray:
         """The matrix written out. For tests, and for factors of a product, which are small."""

@@ -98,6 +98,12 @@ class MissingPrior(RowsMissing):
     def derivative(self, name: str) -> AbstractOperator:
         return BlockOperator((self.base.derivative(name), Diagonal(np.zeros(1))))
 
+    def held(self, change: AbstractOperator, moved: Prior) -> AbstractOperator:
+        assert isinstance(change, BlockOperator)
+        assert isinstance(moved, MissingPrior)
+        numbers, missing = change.blocks
+        return BlockOperator((self.base.held(numbers, moved.base), missing))
+
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         size = self.base.basis.size
         return with_indicator(x, size, lambda own: self.base.features(own, derivative), float(not derivative))

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Optimum, curvature_at, maximise, polish, with_enough_noise
+from vff.inference.learning.optimise import curvature_at, maximise, polish, with_enough_noise
+from vff.inference.learning.records import Optimum
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.model.term import Term
 from vff.inference.solvers.linear_gaussian import LinearGaussian
@@ -101,7 +102,7 @@ def learn(
     with threads_for(model.size):
         if optimise:
             first = model.at(start)
-            if curvature is None and _worth_seeing(model):
+            if curvature is None and _worth_seeing(model) and not model.expands(first):
                 # seeing the bound's shape first takes fewer evaluations than finding it on the way
                 start, first = with_enough_noise(model, start, free)
                 curvature, elbo = curvature_at(model, start, free), first.objective

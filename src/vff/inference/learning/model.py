@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.log_prior import LogPriors
@@ -15,6 +16,7 @@ from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import NormalEquations, moved_gram
+from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import GramRoot
 from vff.inference.solvers.records import Drift, Intercept, RowNoise
@@ -27,6 +29,8 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
+
+_STEP = 3e-5  # of a logarithm, in differences of closed forms
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
@@ -361,6 +365,42 @@ class SumModel:
         log_noise = cotangents.log_noise if self.noisy is None else cotangents.along(self._drift(setting))
         slopes = np.array([*gradient, log_noise])
         return slopes if self.known is None else slopes + cotangents.log_prior * self.known.slope(theta)
+
+    def expands(self, closed: LinearGaussian) -> bool:
+        """Whether second derivatives are known: sums that move with hyperparameters are not expanded."""
+        return closed.expansion is not None and not self.tails and self.noisy is None
+
+    def slopes(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
+        """First and second derivatives of what learning climbs."""
+        expansion, setting = closed.expansion, self.unpack(theta)
+        assert expansion is not None
+        prior = closed.block_prior
+        changes, twice, traces = [], [], []
+        for s, (term, columns, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
+            changes.append(term.changes(columns, values, prior.blocks[s]))
+            traces.append(self._prior_trace_slopes(s, values))
+            found = term.pull_back_twice(columns, values, prior.blocks[s], expansion.view(s))
+            twice.append(found + expansion.in_trace * self._prior_trace_curvature(s, values))
+        slopes = [some.get(name, 0.0) for some, term in zip(traces, self.terms, strict=True) for name in term.names]
+        gradient, hessian = expansion.slopes(changes, np.array(slopes))
+        hessian[:-1, :-1] += block_diag(*twice)
+        if self.known is not None:
+            gradient = gradient + self.known.slope(theta)
+            hessian[np.diag_indices_from(hessian)] += self.known.curvature(theta)
+        return Slopes(gradient, hessian)
+
+    def _prior_trace_curvature(self, s: int, values: Values) -> np.ndarray:
+        """Second derivatives of a term's part of sum w k(x, x), (R, R)."""
+        names, own = self.terms[s].names, self._prior_trace_slopes
+        first = [own(s, values).get(name, 0.0) for name in names]
+        found = np.zeros((len(names), len(names)))
+        found[0] = found[:, 0] = first  # it is proportional to the variance
+        if self.varying[s] is not None:
+            for j, name in enumerate(names[1:], start=1):
+                for sign in (1.0, -1.0):
+                    there = own(s, {**values, name: values[name] * np.exp(sign * _STEP)})
+                    found[1:, j] += sign / (2.0 * _STEP) * np.array([there.get(other, 0.0) for other in names[1:]])
+        return 0.5 * (found + found.T)
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""

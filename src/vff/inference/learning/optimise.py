@@ -1,15 +1,15 @@
 """Maximise a bound over log hyperparameters, and keep a record of how it ended."""
 
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.learning.newton import climb, positive
+from vff.inference.learning.records import Model, Optimum, blocked
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite
-from vff.parameters import PositiveVector
 
 _MOST_EVALUATIONS, _MOST_WITH_ERROR = 200, 12
 _NOWHERE = 1e6  # nats, by which what is not a model is worse than one
@@ -29,47 +29,6 @@ _FLATTEST, _FLATTER = 0.1, 1e-3  # nats per squared log unit: flatter directions
 F = TypeVar("F", bound=LinearGaussian)
 
 
-class Model(Protocol[F]):
-    """Hyperparameters in, linear-Gaussian model out, and the chain rule back."""
-
-    @property
-    def parameters(self) -> PositiveVector:
-        """The layout of theta; 'noise' is among the names."""
-        ...
-
-    def at(self, theta: np.ndarray) -> F:
-        """The model at these log hyperparameters."""
-        ...
-
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents, /) -> np.ndarray:
-        """d elbo / d theta."""
-        ...
-
-    def scales(self, closed: F) -> np.ndarray:
-        """Rough curvature in every parameter, so that the first steps have a sensible length."""
-        ...
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """Where learning ended."""
-
-    theta: np.ndarray
-    elbo: float
-    """The bound there, and the log prior of the hyperparameters where one is known."""
-    steps: int
-    evaluations: int
-    converged: bool
-    message: str
-    curvature: np.ndarray | None = None
-    """Minus the Hessian of the bound as far as the steps saw it, for the next search from here."""
-
-    def after(self, before: "Optimum") -> "Optimum":
-        """The same end, with what an earlier search spent on the way counted too."""
-        spent = {"steps": before.steps + self.steps, "evaluations": before.evaluations + self.evaluations}
-        return replace(self, **spent)
-
-
 def maximise(
     model: Model[F],
     start: np.ndarray,
@@ -78,7 +37,7 @@ def maximise(
     free: np.ndarray | None = None,
     gain: float | None = None,
 ) -> tuple[Optimum, F]:
-    """L-BFGS-B on the collapsed bound from one start; the optimum, and the model there.
+    """Newton steps from one start, or L-BFGS-B where curvature is not known; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
     with these the bound looks round and a handful of steps are enough. Without, or where that does not converge, each
@@ -90,6 +49,8 @@ def maximise(
     start, first = with_enough_noise(model, layout.clip(start), free)
     if not free.any():
         return Optimum(start, float(first.objective), 0, 1, True, "nothing to learn", curvature), first
+    if model.expands(first):
+        return climb(model, start, first, free, gain)
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
@@ -141,15 +102,8 @@ def _unit(model: Model[F], closed: F) -> np.ndarray:
 def _steepness(model: Model[F], theta: np.ndarray, closed: F, free: np.ndarray) -> float:
     """The largest slope of the bound in parameters that may move, each in its own scale."""
     slopes = model.pull_back(theta, closed.objective_cotangents)
-    moves = free & ~_blocked(model.parameters, theta, slopes)
+    moves = free & ~blocked(model.parameters, theta, slopes)
     return float(np.abs((slopes / _unit(model, closed))[moves]).max(initial=0.0))
-
-
-def _blocked(layout: PositiveVector, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Which parameters stand at a bound and would go beyond it; one that would come back may move."""
-    ends = layout.at_bounds(theta)
-    outward = {"lower": slopes < 0.0, "upper": slopes > 0.0}
-    return np.array([name in ends and bool(outward[ends[name]][i]) for i, name in enumerate(layout.names)])
 
 
 def _lbfgs(
@@ -218,7 +172,7 @@ def _curvature_seen(inverse: np.ndarray, root: np.ndarray, free: np.ndarray) -> 
 def curvature_at(
     model: Model[F], theta: np.ndarray, free: np.ndarray, flattest: float = _FLATTEST
 ) -> np.ndarray | None:
-    """Minus the Hessian of the bound by differences of its gradient, made positive definite.
+    """Minus the Hessian of the bound, by differences of its gradient where it is not known, made positive definite.
 
     None when that is too costly, or rounding leaves no model so near. Parameters that are not free get a unit diagonal.
     """
@@ -227,6 +181,8 @@ def curvature_at(
     if not free.any():
         return np.eye(theta.size)
     first = model.at(theta)
+    if model.expands(first):
+        return positive(-model.slopes(theta, first).hessian, free, flattest)
     # differences of a gradient that is rounded in proportion to the bound, of an error in proportion to the step
     step = max(1e-4, np.cbrt(_ROUNDING * abs(first.objective)))
 
@@ -240,10 +196,9 @@ def curvature_at(
         return None
     if not np.isfinite(hessian).all():
         return None
-    values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-    curvature = np.eye(theta.size)
-    curvature[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), flattest)) @ vectors.T
-    return curvature
+    whole = np.eye(theta.size)
+    whole[np.ix_(free, free)] = 0.5 * (hessian + hessian.T)
+    return positive(whole, free, flattest)
 
 
 def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tuple[Optimum, F]:
@@ -253,8 +208,8 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     """
     layout = model.parameters
     first = model.pull_back(optimum.theta, closed.objective_cotangents)
-    inside = free & ~_blocked(layout, optimum.theta, first)
-    if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE:
+    inside = free & ~blocked(layout, optimum.theta, first)
+    if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE or model.expands(closed):
         return optimum, closed
     curvature = curvature_at(model, optimum.theta, inside, _FLATTER)
     if curvature is None:

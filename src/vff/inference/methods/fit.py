@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vff.inference.learning.optimise import Optimum
+from vff.inference.learning.records import Optimum
 from vff.inference.methods.task import FitTask
 from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior

@@ -4,7 +4,7 @@ A term knows its hyperparameters (in units of the domains and of the targets' va
 coefficients, the coordinates in which that is written, and the chain rule back to the logarithms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import NamedTuple
@@ -13,10 +13,15 @@ import numpy as np
 
 from vff.basis import Basis
 from vff.factors import Factor, Parameter, Prior, TermTransform
-from vff.linalg import AbstractInvertible, Kronecker, StructuredCotangent, along
+from vff.linalg import AbstractInvertible, AbstractOperator, Kronecker, MatrixView, StructuredCotangent, along
 from vff.moments import ColumnRequest
 
 Values = Mapping[str, float]
+
+Product = Callable[[np.ndarray], np.ndarray]
+"""With a matrix."""
+
+_STEP = 3e-5  # of a logarithm, in differences of closed forms
 
 _VARIANCE_BOUNDS = (1e-8, 1e6)
 # Of one coefficient, data show one draw. The likeliest variance of a prior that one draw came from is zero as soon as
@@ -155,12 +160,54 @@ class Term:
         gradient = {"variance": -K.inner(dK)}
         priors = self.priors(columns, values)
         for name, d, own in self.parameters:
+            gradient[name] = _inner(K, priors[d].derivative(own.name), dK, d, values["variance"])
+        return gradient
+
+    def changes(self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible) -> list[Product]:
+        """Products with dK / d log theta, one for every hyperparameter in their order."""
+        priors = self.priors(columns, values)
+        products: list[Product] = [lambda v: -K.mv(v)]
+        for _, d, own in self.parameters:
             change = priors[d].derivative(own.name)
             if isinstance(K, Kronecker):
-                gradient[name] = K.inner_of_factor(change, dK, d)
+                products.append(K.with_factor(change, d).mv)
             else:
-                gradient[name] = change.inner(dK) / values["variance"]
-        return gradient
+                products.append(lambda v, change=change: change.mv(v) / values["variance"])
+        return products
+
+    def pull_back_twice(
+        self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, view: MatrixView
+    ) -> np.ndarray:
+        """<M, d2K / d log theta_i d log theta_j> of a matrix M, (R, R), the functions held.
+
+        Of one factor by central differences of its first derivatives, which are in closed form.
+        """
+        dK, names, D = K.project(view), self.names, len(self.factors)
+        found = np.zeros((len(names), len(names)))
+        first = self.pull_back(columns, values, K, dK)
+        found[0] = found[:, 0] = [-first[name] for name in names]  # K is proportional to 1 / variance
+        priors = self.priors(columns, values)
+        for j, (name, d, own) in enumerate(self.parameters, start=1):
+            for sign in (1.0, -1.0):
+                moved = self.prior(d, columns, {**values, name: values[name] * np.exp(sign * _STEP)})
+                for i, (_, e, other) in enumerate(self.parameters, start=1):
+                    if e == d:
+                        change = priors[d].held(moved.derivative(other.name), moved)
+                        found[i, j] += sign / (2.0 * _STEP) * _inner(K, change, dK, d, values["variance"])
+            if isinstance(K, Kronecker) and d + 1 < D:
+                both = K.with_factor(priors[d].derivative(own.name), d)
+                across = both.project(view)
+                for i, (_, e, other) in enumerate(self.parameters, start=1):
+                    if e > d:
+                        found[i, j] = found[j, i] = both.inner_of_factor(priors[e].derivative(other.name), across, e)
+        return 0.5 * (found + found.T)
+
+
+def _inner(K: AbstractInvertible, change: AbstractOperator, dK: StructuredCotangent, d: int, variance: float) -> float:
+    """<dK, what a change of one factor makes of K>."""
+    if isinstance(K, Kronecker):
+        return K.inner_of_factor(change, dK, d)
+    return change.inner(dK) / variance
 
 
 def variance_functions(factor: Factor, basis: Basis, letters: np.ndarray) -> np.ndarray:

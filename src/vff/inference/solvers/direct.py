@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from vff.factors import StackedTransform
+from vff.inference.solvers.expansion import DirectExpansion
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.records import Intercept, RowNoise
 from vff.linalg import (
@@ -104,6 +105,10 @@ class DirectLinearGaussian(LinearGaussian):
     @property
     def log_gain(self) -> float:
         return self.factor.logdet() - self.prior.logdet()
+
+    @cached_property
+    def expansion(self) -> DirectExpansion:
+        return DirectExpansion(self)
 
     @property
     def error(self) -> float:

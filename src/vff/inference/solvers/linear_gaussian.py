@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from vff.inference.solvers.cotangents import ROUNDING, Cotangents, GapCotangents
+from vff.inference.solvers.expansion import Expansion
 from vff.inference.solvers.records import Intercept, InterceptPosterior, RowNoise
 from vff.linalg import (
     AbstractInvertible,
@@ -246,6 +247,11 @@ class LinearGaussian(ABC):
     def as_learnt(self) -> "LinearGaussian":
         """The form whose bound learning climbs."""
         return self
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """What learning climbs to second order; None where only differences know it."""
+        return None
 
     @cached_property
     def divergence(self) -> float:

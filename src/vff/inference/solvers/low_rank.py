@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.solvers.expansion import RowExpansion
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import AbstractSymmetric, Factor, OuterView, StructuredCotangent, factorise
 
@@ -185,6 +186,10 @@ class LowRankLinearGaussian(LinearGaussian):
     @property
     def log_gain(self) -> float:
         return self.factor.logdet() - self.L.shape[1] * float(np.log(self.noise))
+
+    @cached_property
+    def expansion(self) -> RowExpansion | None:
+        return RowExpansion(self) if self.unlike else None
 
     @property
     def error(self) -> float:

@@ -1,0 +1,138 @@
+"""Newton steps in a trust region, where slopes and curvature are known: a handful of factors to the optimum.
+
+Hyperparameters at a bound that would go beyond it are held there; the others move by the step that is best within the
+region in which the expansion to second order has proved right.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from vff.inference.learning.records import Model, Optimum, blocked
+from vff.inference.solvers.expansion import Slopes
+from vff.inference.solvers.linear_gaussian import LinearGaussian
+
+_MOST_STEPS = 100
+_FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units per root of hyperparameters
+_LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
+_NOTHING = 1e-11  # nats
+_TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
+_LITTLE = 1e-2  # nats that may be left where rounding ends a climb
+_STRAIGHT = 1e-14  # of the steepest curvature
+
+F = TypeVar("F", bound=LinearGaussian)
+
+
+@dataclass
+class _Climb(Generic[F]):
+    """Where a climb stands."""
+
+    theta: np.ndarray
+    closed: F
+    slopes: Slopes
+    radius: float
+    steps: int = 0
+    evaluations: int = 1
+
+
+def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: float | None) -> tuple[Optimum, F]:
+    """From one start to where no step would gain more than ``gain`` nats; by default, none that rounding can tell."""
+    now = _Climb(start, first, model.slopes(start, first), _FIRST_RADIUS * np.sqrt(max(1, np.count_nonzero(free))))
+    largest = _LARGEST_RADIUS / _FIRST_RADIUS * now.radius
+    message, converged = f"more than {_MOST_STEPS} steps", False
+    while now.steps < _MOST_STEPS:
+        moves = free & ~blocked(model.parameters, now.theta, now.slopes.gradient)
+        there, expected = _proposed(model, now, moves)
+        if expected <= (_NOTHING if gain is None else gain):
+            message, converged = "nothing left to gain", True
+            _finish(model, there, now)
+            break
+        trial, gained = _tried(model, there, now)
+        told = _TOLD_APART * abs(now.closed.objective)
+        taken = gained > _LEAST * expected
+        if not taken and (expected < 10.0 * told or now.radius < _SMALLEST_RADIUS):
+            message, converged = "rounding hides what is left to gain", expected < _LITTLE
+            break
+        length = float(np.linalg.norm(there - now.theta))
+        if gained < _POOR * expected:
+            now.radius = 0.25 * length
+        elif gained > _GOOD * expected and length > 0.9 * now.radius:
+            now.radius = min(2.0 * now.radius, largest)
+        if trial is not None and taken:
+            now.theta, now.closed, now.slopes, now.steps = there, trial, model.slopes(there, trial), now.steps + 1
+    curvature = positive(-now.slopes.hessian, free)
+    optimum = Optimum(now.theta, float(now.closed.objective), now.steps, now.evaluations, converged, message, curvature)
+    return optimum, now.closed
+
+
+def _finish(model: Model[F], theta: np.ndarray, now: _Climb[F]) -> None:
+    """The last step, of which only digits are left: with it, what is learnt does not depend on the path."""
+    trial, gained = _tried(model, theta, now)
+    if trial is not None and gained > -_TOLD_APART * abs(trial.objective):
+        now.theta, now.closed = theta, trial
+
+
+def _tried(model: Model[F], theta: np.ndarray, now: _Climb[F]) -> tuple[F | None, float]:
+    """The model there, and how much more it has; None where rounding leaves no model."""
+    now.evaluations += 1
+    try:
+        trial = model.at(theta)
+        gained = float(trial.objective) - float(now.closed.objective)
+    except FloatingPointError:
+        return None, -np.inf
+    return (trial, gained) if np.isfinite(gained) else (None, -np.inf)
+
+
+def _proposed(model: Model[F], now: _Climb[F], moves: np.ndarray) -> tuple[np.ndarray, float]:
+    """The next place within bounds and trust, and what it should gain; those that run into a bound stay there."""
+    layout, (gradient, hessian) = model.parameters, now.slopes
+    step = np.zeros(now.theta.size)
+    while moves.any():
+        held = step != 0.0
+        rest = gradient + hessian @ np.where(held & ~moves, step, 0.0)
+        step[moves] = within(-hessian[np.ix_(moves, moves)], rest[moves], now.radius)
+        wish = now.theta + step
+        there = layout.clip(wish)
+        if np.array_equal(there, wish):
+            break
+        out = there != wish
+        step[out], moves = (there - now.theta)[out], moves & ~out
+    expected = float(gradient @ step + 0.5 * step @ hessian @ step)
+    return now.theta + step, expected
+
+
+def within(curvature: np.ndarray, slope: np.ndarray, radius: float) -> np.ndarray:
+    """The p with |p| <= radius for which slope'p - 1/2 p'curvature p is largest (Moré and Sorensen, 1983)."""
+    values, vectors = np.linalg.eigh(curvature)
+    along = vectors.T @ slope
+    least = _STRAIGHT * max(abs(values[0]), abs(values[-1]), 1e-300)
+    if values[0] > least:
+        step = along / values
+        if np.linalg.norm(step) <= radius:
+            return vectors @ step
+
+    def length(shift: float) -> float:
+        return float(np.linalg.norm(along / (values + shift)))
+
+    low = max(0.0, -values[0]) + least
+    high = low + np.linalg.norm(slope) / radius + least
+    if length(low) < radius:  # the flattest direction has no slope: along it to the end, either way
+        step = along / (values + low)
+        step[0] = np.copysign(np.sqrt(max(0.0, radius**2 - np.sum(step[1:] ** 2))), along[0])
+        return vectors @ step
+    for _ in range(60):
+        middle = 0.5 * (low + high) if low == 0.0 or high / low < 4.0 else np.sqrt(low * high)
+        low, high = (middle, high) if length(middle) > radius else (low, middle)
+        if high - low < 1e-3 * high:
+            break
+    return vectors @ (along / (values + high))
+
+
+def positive(curvature: np.ndarray, free: np.ndarray, flattest: float = 0.1) -> np.ndarray:
+    """A curvature made positive definite; parameters that are not free get a unit diagonal."""
+    found = np.eye(free.size)
+    if free.any():
+        values, vectors = np.linalg.eigh(curvature[np.ix_(free, free)])
+        found[np.ix_(free, free)] = (vectors * np.maximum(np.abs(values), flattest)) @ vectors.T
+    return found
