@@ -31,6 +31,7 @@ _MANY_FEATURES = 1200
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all
 _NOTHING = 0.05  # nats that a term may bring and still be taken for nothing
 _FEW_FEATURES = 400  # up to which a term that vanished gets another chance
+_FEW_ROWS = 200  # up to which learning a sum starts from two places
 _VANISHED = 10.0  # times the least variance
 _REVIVED = (1e-4, 1e-2)  # variances to begin again from, of that of y
 _WORTH_IT = 0.5  # nats that another chance must gain
@@ -106,6 +107,7 @@ def learn(
                 # seeing the bound's shape first takes fewer evaluations than finding it on the way
                 start, first = with_enough_noise(model, start, free)
                 curvature, elbo = curvature_at(model, start, free), first.objective
+            start = _best_of(model, [start, *_other_starts(model, start, free)], free)
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
@@ -122,6 +124,30 @@ def learn(
         f"{optimum.evaluations} evaluations, misses {stage.bound_gap:.3g}"
     )
     return stage
+
+
+def _other_starts(model: SumModel, start: np.ndarray, free: np.ndarray) -> Iterator[np.ndarray]:
+    """Of few rows, a sum in which every term is as smooth as most are: each by itself may have looked otherwise."""
+    if len(model.terms) == 1 or model.rows > _FEW_ROWS or model.sites:
+        return
+    typical = [value for term in model.terms for value in (np.nan, *(own.typical for _, _, own in term.parameters))]
+    with np.errstate(invalid="ignore"):
+        wish = np.log([*typical, np.nan])
+    yield model.parameters.clip(np.where(free & np.isfinite(wish), wish, start))
+
+
+def _best_of(model: SumModel, starts: Sequence[np.ndarray], free: np.ndarray) -> np.ndarray:
+    """The start from which learning comes highest, as far as a few steps tell."""
+    if len(starts) == 1:
+        return starts[0]
+    found: list[tuple[float, np.ndarray]] = []
+    for start in starts:
+        try:
+            optimum, _ = maximise(model, start, free=free, gain=_WORTH_IT)
+            found.append((optimum.elbo, optimum.theta))
+        except FloatingPointError:
+            continue
+    return max(found, key=lambda one: one[0])[1] if found else starts[0]
 
 
 def _worth_seeing(model: SumModel) -> bool:
