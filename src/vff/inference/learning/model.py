@@ -9,6 +9,7 @@ from scipy.linalg import block_diag
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.log_prior import LogPriors
+from vff.inference.learning.records import blocked
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
@@ -30,7 +31,7 @@ LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
-_STEP = 3e-5  # of a logarithm, in differences of closed forms
+_STEP, _LONGER_STEP = 3e-5, 1e-4  # of a logarithm, in differences of closed forms, and of sums
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
@@ -368,10 +369,12 @@ class SumModel:
 
     def expands(self, closed: LinearGaussian) -> bool:
         """Whether second derivatives are known: sums that move with hyperparameters are not expanded."""
-        return closed.expansion is not None and not self.tails and self.noisy is None
+        return closed.expansion is not None and not self.tails
 
     def slopes(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
         """First and second derivatives of what learning climbs."""
+        if self.noisy is not None:
+            return self._beside_error_bars(theta, closed)
         expansion, setting = closed.expansion, self.unpack(theta)
         assert expansion is not None
         prior = closed.block_prior
@@ -387,6 +390,18 @@ class SumModel:
         if self.known is not None:
             gradient = gradient + self.known.slope(theta)
             hessian[np.diag_indices_from(hessian)] += self.known.curvature(theta)
+        return Slopes(gradient, hessian)
+
+    def _beside_error_bars(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
+        """The same where weights move with the noise: along it by differences, in the others as for known weights."""
+        weighed, setting = self.weighed_at(self.unpack(theta))
+        _, hessian = weighed.slopes(weighed.pack(setting), closed)
+        gradient = self.pull_back(theta, closed.objective_cotangents)
+        hessian[-1] = hessian[:, -1] = 0.0
+        if not (self.parameters.held[-1] or blocked(self.parameters, theta, gradient)[-1]):
+            there = theta + np.eye(theta.size)[-1] * _LONGER_STEP
+            moved = self.pull_back(there, self.at(there).objective_cotangents)
+            hessian[-1] = hessian[:, -1] = (moved - gradient) / _LONGER_STEP
         return Slopes(gradient, hessian)
 
     def _prior_trace_curvature(self, s: int, values: Values) -> np.ndarray:

@@ -19,6 +19,7 @@ _LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
 _NOTHING = 1e-11  # nats
 _TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
 _LITTLE = 1e-2  # nats that may be left where rounding ends a climb
+_DYING, _ALIKE = 1.0, 0.25  # nats, and how like an exponential what is left of a variance must be
 _STRAIGHT = 1e-14  # of the steepest curvature
 
 F = TypeVar("F", bound=LinearGaussian)
@@ -32,13 +33,20 @@ class _Climb(Generic[F]):
     closed: F
     slopes: Slopes
     radius: float
+    jumped: np.ndarray
+    """Which hyperparameters were tried at their lower bound."""
     steps: int = 0
     evaluations: int = 1
+
+    def move(self, model: Model[F], theta: np.ndarray, closed: F) -> None:
+        """Go on from there."""
+        self.theta, self.closed, self.slopes, self.steps = theta, closed, model.slopes(theta, closed), self.steps + 1
 
 
 def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: float | None) -> tuple[Optimum, F]:
     """From one start to where no step would gain more than ``gain`` nats; by default, none that rounding can tell."""
-    now = _Climb(start, first, model.slopes(start, first), _FIRST_RADIUS * np.sqrt(max(1, np.count_nonzero(free))))
+    radius = _FIRST_RADIUS * np.sqrt(max(1, np.count_nonzero(free)))
+    now = _Climb(start, first, model.slopes(start, first), radius, np.zeros(free.size, bool))
     largest = _LARGEST_RADIUS / _FIRST_RADIUS * now.radius
     message, converged = f"more than {_MOST_STEPS} steps", False
     while now.steps < _MOST_STEPS:
@@ -48,6 +56,8 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
             message, converged = "nothing left to gain", True
             _finish(model, there, now)
             break
+        if _jumped(model, now, moves):
+            continue
         trial, gained = _tried(model, there, now)
         told = _TOLD_APART * abs(now.closed.objective)
         taken = gained > _LEAST * expected
@@ -60,10 +70,29 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
         elif gained > _GOOD * expected and length > 0.9 * now.radius:
             now.radius = min(2.0 * now.radius, largest)
         if trial is not None and taken:
-            now.theta, now.closed, now.slopes, now.steps = there, trial, model.slopes(there, trial), now.steps + 1
+            now.move(model, there, trial)
     curvature = positive(-now.slopes.hessian, free)
     optimum = Optimum(now.theta, float(now.closed.objective), now.steps, now.evaluations, converged, message, curvature)
     return optimum, now.closed
+
+
+def _jumped(model: Model[F], now: _Climb[F], moves: np.ndarray) -> bool:
+    """Whether hyperparameters that die away went all the way to their lower bounds, where that gains.
+
+    What a vanishing variance still costs falls like the variance, so that Newton steps would creep down one by one.
+    """
+    gradient, own = now.slopes.gradient, np.diagonal(now.slopes.hessian)
+    dying = moves & ~now.jumped & (gradient < 0.0) & (gradient > -_DYING) & (own < 0.0)
+    dying &= np.abs(gradient - own) < _ALIKE * np.abs(own)
+    if not dying.any():
+        return False
+    now.jumped |= dying
+    there = np.where(dying, [low for low, _ in model.parameters.log_bounds], now.theta)
+    trial, gained = _tried(model, there, now)
+    if trial is None or gained < -0.5 * float(gradient[dying].sum()):
+        return False
+    now.move(model, there, trial)
+    return True
 
 
 def _finish(model: Model[F], theta: np.ndarray, now: _Climb[F]) -> None:

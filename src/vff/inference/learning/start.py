@@ -18,7 +18,8 @@ _NOISE_SHARES = (0.1, 0.01, 1.0)  # noise variance over signal variance; the fir
 _HELD_VARIANCES = (1.0, 0.1, 10.0)  # of the signal, when the noise variance is known
 _SITE_SHARES = (1.0, 0.1, 10.0)  # the same, when the noise variance is one and the rows have their own precisions
 _BESIDE_ERRORS = ((1.0, 0.01), (1.0, 0.3), (0.1, 0.01), (0.1, 0.3), (0.01, 1e-3))  # variances of signal and noise
-_WEAK_SHARES = (1.0, 10.0, 100.0)
+_WEAK = ((1.0, 1.0), (1.0, 10.0), (1.0, 100.0))  # variances of signal and noise, to be scaled together
+_WEAK_BESIDE_ERRORS = ((0.3, 1.0), (0.03, 1.0), (3e-3, 1.0))  # which cannot be
 _PRODUCT_STEP = 3.0
 _PRODUCT_FEATURES = 400  # of a product term, in the coarse look at it
 
@@ -93,8 +94,8 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
         if detail > _SOME_CYCLES and not fixed:
             # detail of small amplitude shows only when the noise is allowed to be larger than the signal
             first += [
-                (sized, values, _evaluate(sized, (1.0, share), values, fixed=False))
-                for share in _WEAK_SHARES
+                (sized, values, _evaluate(sized, variances, values, fixed=False))
+                for variances in (_WEAK_BESIDE_ERRORS if model.has_error_bars else _WEAK)
                 for sized, values, _ in tried
             ]
         sized, values, best = max(first, key=lambda trial: trial[2].elbo)
