@@ -86,6 +86,14 @@ def test_derivatives_of_the_precision_hold_the_functions(case: Case) -> None:
         close(scaled(prior.derivative(own.name).to_dense(), diagonal), scaled(expected, diagonal), 1e-6)
 
 
+def test_a_precision_at_other_values_is_written_in_functions_that_are_held(case: Case) -> None:
+    prior, diagonal = case.prior(), np.diagonal(case.prior().K.to_dense())
+    for own in case.leaf.factor.parameters:
+        there = case.prior(moved(case, own.name, 0.05))
+        held = prior.held(there.K, there).to_dense()
+        close(scaled(raw(prior, held), diagonal), scaled(raw(there, there.K.to_dense()), diagonal), 1e-9)
+
+
 def test_features_are_covariances_with_the_function_inside_and_outside(case: Case) -> None:
     """The reproducing property, <phi, k(x, .)> = phi(x), and tails are what it says beyond."""
     prior = case.prior()

@@ -171,7 +171,17 @@ class SpectralPrior:
         border[0] = constant
         return PositiveBorderedLowRank(self._diagonal, border, root, self._left, self.kernel.state_precision())
 
+    @cached_property
+    def _derivatives(self) -> dict[str, BorderedLowRank]:
+        return {}
+
     def derivative(self, name: str) -> BorderedLowRank:
+        """d K_uu / d log hyperparameter; remembered, because slopes and curvature ask for the same one."""
+        if name not in self._derivatives:
+            self._derivatives[name] = self._derivative(name)
+        return self._derivatives[name]
+
+    def _derivative(self, name: str) -> BorderedLowRank:
         """d K_uu / d log hyperparameter with the functions held fixed (the edge functions frozen at these values).
 
         The inner product is (1/diffusion) int (a(D) g)(a(D) h) plus the edge's, and a moves as b. For an edge function

@@ -16,10 +16,11 @@ from vff.inference.solvers.linear_gaussian import LinearGaussian
 _MOST_STEPS = 100
 _FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units per root of hyperparameters
 _LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
-_NOTHING = 1e-11  # nats
+_NOTHING = 1e-8  # nats, before the last step
 _TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
 _LITTLE = 1e-2  # nats that may be left where rounding ends a climb
 _DYING, _ALIKE = 1.0, 0.25  # nats, and how like an exponential what is left of a variance must be
+_AS_LONG = 1e-3  # how close a step comes to its radius
 _STRAIGHT = 1e-14  # of the steepest curvature
 
 F = TypeVar("F", bound=LinearGaussian)
@@ -134,28 +135,27 @@ def _proposed(model: Model[F], now: _Climb[F], moves: np.ndarray) -> tuple[np.nd
 def within(curvature: np.ndarray, slope: np.ndarray, radius: float) -> np.ndarray:
     """The p with |p| <= radius for which slope'p - 1/2 p'curvature p is largest (Moré and Sorensen, 1983)."""
     values, vectors = np.linalg.eigh(curvature)
-    along = vectors.T @ slope
-    least = _STRAIGHT * max(abs(values[0]), abs(values[-1]), 1e-300)
+    steepest = max(abs(values[0]), abs(values[-1]), float(np.linalg.norm(slope)) / radius)
+    along, least = vectors.T @ slope, _STRAIGHT * steepest
     if values[0] > least:
         step = along / values
         if np.linalg.norm(step) <= radius:
             return vectors @ step
+    # the shift of all curvatures with which the step is as long as the radius, counted from the flattest of them
+    above, low = values - values[0], max(least, values[0])
 
-    def length(shift: float) -> float:
-        return float(np.linalg.norm(along / (values + shift)))
+    def length(flattest: float) -> float:
+        return float(np.linalg.norm(along / (above + flattest)))
 
-    low = max(0.0, -values[0]) + least
-    high = low + np.linalg.norm(slope) / radius + least
     if length(low) < radius:  # the flattest direction has no slope: along it to the end, either way
-        step = along / (values + low)
+        step = along / (above + low)
         step[0] = np.copysign(np.sqrt(max(0.0, radius**2 - np.sum(step[1:] ** 2))), along[0])
         return vectors @ step
-    for _ in range(60):
-        middle = 0.5 * (low + high) if low == 0.0 or high / low < 4.0 else np.sqrt(low * high)
+    high = low + float(np.linalg.norm(slope)) / radius
+    while high > (1.0 + _AS_LONG) * low:
+        middle = float(np.sqrt(low * high))
         low, high = (middle, high) if length(middle) > radius else (low, middle)
-        if high - low < 1e-3 * high:
-            break
-    return vectors @ (along / (values + high))
+    return vectors @ (along / (above + high))
 
 
 def positive(curvature: np.ndarray, free: np.ndarray, flattest: float = 0.1) -> np.ndarray:

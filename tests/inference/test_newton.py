@@ -1,0 +1,81 @@
+"""Steps in a trust region, and where they end."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.makers.solvers import problem
+
+from vff.inference.learning.newton import positive, within
+from vff.inference.learning.optimise import maximise
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 10_000), st.floats(1e-3, 10.0), st.booleans())
+def test_the_step_is_the_best_within_its_radius(size, seed, radius, singular):
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    values = rng.standard_normal(size) * 10.0 ** rng.uniform(-3, 3, size)
+    values[0] = 0.0 if singular else values[0]
+    curvature, slope = (vectors * values) @ vectors.T, rng.standard_normal(size)
+
+    def gain(p: np.ndarray) -> np.ndarray:
+        return p @ slope - 0.5 * np.sum((p @ curvature) * p, axis=-1)
+
+    step = within(0.5 * (curvature + curvature.T), slope, radius)
+    assert np.linalg.norm(step) <= radius * (1.0 + 1e-6)
+    others = rng.standard_normal((2000, size))
+    others *= (radius * rng.uniform(size=(2000, 1)) ** (1.0 / size)) / np.linalg.norm(others, axis=1, keepdims=True)
+    nearby = step + 0.01 * others
+    nearby *= np.minimum(1.0, radius / np.linalg.norm(nearby, axis=1, keepdims=True))
+    best = max(gain(others).max(), gain(nearby).max())
+    assert gain(step) >= best - 1e-2 * abs(best) - 1e-9
+
+
+def test_a_flat_saddle_is_left():
+    step = within(np.diag([-1.0, 2.0]), np.array([0.0, 0.5]), 1.0)
+    assert np.linalg.norm(step) == pytest.approx(1.0)
+    assert abs(step[0]) > 0.9
+
+
+@pytest.mark.parametrize("name", ["independent", "three columns", "mains and product"])
+def test_all_starts_end_at_the_same_optimum(name):
+    model, theta, _ = problem(name)
+    ends = [maximise(model, theta + shift) for shift in (0.0, 0.7, -0.5)]
+    for optimum, closed in ends:
+        assert optimum.converged
+        slopes = model.pull_back(optimum.theta, closed.objective_cotangents)
+        inside = np.array([str(key) not in model.parameters.at_bounds(optimum.theta) for key in model.parameters.names])
+        assert np.abs(slopes[inside]).max() < 1e-4
+        # of the sum either column's own effect comes to nothing, which differ by 1e-4 nats
+        assert optimum.elbo == pytest.approx(ends[0][0].elbo, abs=2e-4 if name == "mains and product" else 1e-6)
+        assert optimum.evaluations <= 30
+
+
+def test_what_is_not_free_does_not_move():
+    model, theta, _ = problem("mains and product")
+    free = np.arange(theta.size) % 2 == 0
+    optimum, _ = maximise(model, theta, free=free)
+    np.testing.assert_array_equal(optimum.theta[~free], theta[~free])
+    assert np.abs(optimum.theta[free] - theta[free]).max() > 1e-3
+
+
+def test_bounds_hold():
+    model, theta, _ = problem("independent")
+    layout = model.parameters
+    lower, upper = np.array(layout.lower), np.array(layout.upper)
+    upper[1], lower[2] = 0.3, 3.0  # of lengthscales that would be longer, and shorter
+    object.__setattr__(model, "_layout", replace(layout, lower=tuple(lower), upper=tuple(upper)))
+    optimum, closed = maximise(model, theta)
+    slopes = model.pull_back(optimum.theta, closed.objective_cotangents)
+    assert optimum.converged
+    np.testing.assert_allclose(np.exp(optimum.theta[1:3]), [0.3, 3.0])
+    assert slopes[1] > 0.0 > slopes[2]
+    np.testing.assert_allclose(slopes[[0, 3]], 0.0, atol=1e-3)
+
+
+def test_a_curvature_is_made_positive_where_it_is_free():
+    found = positive(np.diag([-4.0, 1e-9, 3.0]), np.array([True, True, False]))
+    np.testing.assert_allclose(found, np.diag([4.0, 0.1, 1.0]), atol=1e-12)
