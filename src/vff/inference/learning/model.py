@@ -134,6 +134,8 @@ class SumModel:
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
+        if len(self.terms) == 1:
+            return self
         first = int(self.variances[s])
         own = [*range(first, first + len(self.terms[s].names)), len(self.keys) - 1]
         more: dict[str, Any] = {"known": None if self.known is None else self.known.taken(own)}

@@ -18,7 +18,7 @@ _FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units p
 _LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
 _NOTHING = 1e-8  # nats, before the last step
 _TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
-_LITTLE = 1e-2  # nats that may be left where rounding ends a climb
+_LITTLE = 1e-4  # nats: so near the optimum a step of the right curvature fails by rounding alone
 _DYING, _ALIKE = 1.0, 0.25  # nats, and how like an exponential what is left of a variance must be
 _AS_LONG = 1e-3  # how close a step comes to its radius
 _STRAIGHT = 1e-14  # of the steepest curvature
@@ -60,9 +60,8 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
         if _jumped(model, now, moves):
             continue
         trial, gained = _tried(model, there, now)
-        told = _TOLD_APART * abs(now.closed.objective)
         taken = gained > _LEAST * expected
-        if not taken and (expected < 10.0 * told or now.radius < _SMALLEST_RADIUS):
+        if not taken and (expected < _LITTLE or now.radius < _SMALLEST_RADIUS):
             message, converged = "rounding hides what is left to gain", expected < _LITTLE
             break
         length = float(np.linalg.norm(there - now.theta))
