@@ -30,6 +30,7 @@ D = TypeVar("D", bound=Domain)
 B = TypeVar("B", bound=Basis)
 
 _STEP = 1e-5  # of a logarithm, where a derivative is taken by differences
+_SHORT_STEP = 3e-5  # the same of a closed form, whose second derivative it is
 
 
 class Prior(ABC, Generic[D, B]):
@@ -68,6 +69,15 @@ class Prior(ABC, Generic[D, B]):
     def derivative(self, name: str) -> AbstractOperator:
         """dK / d log value of a hyperparameter, the functions held."""
         raise KeyError(name)
+
+    def second_derivative(self, name: str, other: str) -> AbstractOperator:
+        """d2K / d log values of two hyperparameters, the functions held; by differences, unless a kind knows better."""
+        ends = []
+        for sign in (1.0, -1.0):
+            values = {**self.values, other: self.values[other] * float(np.exp(sign * _SHORT_STEP))}
+            moved = self.factor.prior(self.domain, self.basis, values)
+            ends.append(self.held(moved.derivative(name), moved))
+        return ends[0].blended(0.5 / _SHORT_STEP, ends[1], -0.5 / _SHORT_STEP)
 
     def held(self, change: AbstractOperator, moved: "Prior") -> AbstractOperator:
         """A matrix about the functions of ``moved``, the same factor at other values, written in the functions of K."""

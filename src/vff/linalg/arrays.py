@@ -23,16 +23,22 @@ def along(array: np.ndarray, axis: int, map_of_rows: Callable[[np.ndarray], np.n
     """Apply a map of (rows, ...) to (other rows, ...) to the given axis of an array, whose other axes stay."""
     if array.ndim == 1:
         return map_of_rows(array)
-    moved = np.moveaxis(array, axis, 0)
-    image = map_of_rows(np.ascontiguousarray(moved).reshape(moved.shape[0], -1))
-    return np.moveaxis(image.reshape(image.shape[0], *moved.shape[1:]), 0, axis)
+    before, rows, after = prod(array.shape[:axis]), array.shape[axis], array.shape[axis + 1 :]
+    if axis == 0:
+        image = map_of_rows(array.reshape(rows, -1))
+        return image.reshape(image.shape[0], *after)
+    image = map_of_rows(array.reshape(before, rows, -1).transpose(1, 0, 2).reshape(rows, -1))
+    moved = image.reshape(image.shape[0], before, -1).transpose(1, 0, 2)
+    return moved.reshape(*array.shape[:axis], image.shape[0], *after)
 
 
-def apply_along(v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray]]) -> np.ndarray:
-    """Apply maps of (P_d, S) to (P'_d, S) along the axes of v (P,) or (P, S), read as a tensor."""
+def apply_along(
+    v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray] | None]
+) -> np.ndarray:
+    """Apply maps of (P_d, S) to (P'_d, S) along the axes of v (P,) or (P, S), read as a tensor; None leaves one."""
     tensor = v.reshape(*shape, *v.shape[1:])
     for d, one in enumerate(maps):
-        tensor = along(tensor, d, one)
+        tensor = tensor if one is None else along(tensor, d, one)
     return np.ascontiguousarray(tensor).reshape(prod(tensor.shape[: len(shape)]), *v.shape[1:])
 
 

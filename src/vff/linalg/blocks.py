@@ -49,6 +49,10 @@ class BlockOperator(_Blocks, AbstractOperator):
         known = [own for own in every if own is not None]
         return None if len(known) < len(every) else _side_by_side(known)
 
+    def blended(self, own: float, other: "BlockOperator", weight: float) -> "BlockOperator":
+        both = zip(self.blocks, other.blocks, strict=True)
+        return BlockOperator(tuple(mine.blended(own, theirs, weight) for mine, theirs in both))
+
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self._stack(lambda block, own: block.mv(v[own]))
 

@@ -30,6 +30,9 @@ class Dense(AbstractInvertible, AbstractSymmetric):
     def scaled(self, factor: float) -> "Dense":
         return Dense(factor * self.matrix)
 
+    def blended(self, own: float, other: "Dense", weight: float) -> "Dense":
+        return Dense(own * self.matrix + weight * other.matrix)
+
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.matrix @ v
 
@@ -81,6 +84,9 @@ class Diagonal(AbstractInvertible, AbstractSymmetric):
 
     def scaled(self, factor: float) -> "Diagonal":
         return Diagonal(factor * self.d)
+
+    def blended(self, own: float, other: "Diagonal", weight: float) -> "Diagonal":
+        return Diagonal(own * self.d + weight * other.d)
 
     def mv(self, v: np.ndarray) -> np.ndarray:
         return (self.d * v.T).T

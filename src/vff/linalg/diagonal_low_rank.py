@@ -81,6 +81,11 @@ class Bordered(AbstractOperator):
         edge = 2.0 * np.sum(self.border * image[:H, R:]) + np.sum(self.corner * image[H:, R:])
         return float(self.d @ diagonal[:H] + low_rank + edge)
 
+    def blended(self, own: float, other: "Bordered", weight: float) -> "BorderedLowRank":
+        mine, theirs = ((each.d, each.border, each.corner, each.C) for each in (self, other))
+        d, border, corner, C = (own * one + weight * two for one, two in zip(mine, theirs, strict=True))
+        return BorderedLowRank(d, border, corner, self.Z, C)
+
     def sheared(self, X: np.ndarray) -> "BorderedLowRank":
         """R K R' with R = [[I, 0], [X, I]], X (Q, H): about functions that take multiples of the first with them."""
         H, scaled, across = self.d.size, X * self.d, X @ self.border

@@ -35,6 +35,9 @@ class Eigen(AbstractInvertible):
     def scaled(self, factor: float) -> "Eigen":
         return Eigen(self.V, factor * self.d)
 
+    def blended(self, own: float, other: "Eigen", weight: float) -> "Eigen":
+        return Eigen(self.V, own * self.d + weight * other.d)
+
     def mv(self, v: np.ndarray) -> np.ndarray:
         return self.V @ (self.d * (self.V.T @ v).T).T
 

@@ -6,7 +6,7 @@ with all factors but the d-th. Then <scale K_1 x ... x K_D, M> = scale <K_d, R_d
 factor is contracted with its own R_d.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
@@ -16,6 +16,8 @@ import numpy as np
 from vff.linalg.arrays import apply_along, contracted
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.views import DenseView, MatrixView, StructuredCotangent
+
+_SMALL = 64
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,13 @@ class Kronecker(AbstractInvertible):
         return Kronecker(self.factors, factor * self.scale)
 
     def mv(self, v: np.ndarray) -> np.ndarray:
-        return self.scale * apply_along(v, self.sizes, [factor.mv for factor in self.factors])
+        return self.scale * apply_along(v, self.sizes, self.products)
+
+    @cached_property
+    def products(self) -> list[Callable[[np.ndarray], np.ndarray]]:
+        """With every factor; a small one is faster written out."""
+        both = zip(self.factors, self.sizes, strict=True)
+        return [self.written[d].__matmul__ if P <= _SMALL else factor.mv for d, (factor, P) in enumerate(both)]
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         total = np.asfortranarray(dense.T)
@@ -71,9 +79,14 @@ class Kronecker(AbstractInvertible):
         contraction = other.arrays()[d]
         return self.scale * derivative.inner(derivative.project(DenseView(contraction)))
 
+    def blended(self, own: float, other: "Kronecker", weight: float) -> AbstractOperator:
+        raise TypeError("a sum of products is no product")
+
     def with_factor(self, change: AbstractOperator, d: int) -> "Kronecker":
         """scale K_1 x ... x change x ... x K_D, to be applied and contracted with."""
-        return Kronecker((*self.factors[:d], change, *self.factors[d + 1 :]), self.scale)  # pyright: ignore
+        changed = Kronecker((*self.factors[:d], change, *self.factors[d + 1 :]), self.scale)  # pyright: ignore
+        vars(changed)["written"] = (*self.written[:d], change.to_dense(), *self.written[d + 1 :])
+        return changed
 
     def to_dense(self) -> np.ndarray:
         return self.scale * reduce(np.kron, self.written)

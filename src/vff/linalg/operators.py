@@ -1,6 +1,7 @@
 """What a matrix can do: symmetric ones that sums over rows make, structured ones, and those that are solved with."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,10 @@ class AbstractOperator(_Matrix):
     @abstractmethod
     def inner(self, other: StructuredCotangent) -> float:
         """<K, M> = sum_ij K_ij M_ij for a symmetric M of which only the projection is known."""
+
+    @abstractmethod
+    def blended(self, own: float, other: Any, weight: float) -> "AbstractOperator":
+        """own K + weight other, of another matrix with the same structure."""
 
     def sheared(self, X: np.ndarray) -> "AbstractOperator":
         """R K R' with R = [[I, 0], [X, I]]; of structures that know what the first functions are."""

@@ -98,7 +98,7 @@ class OuterView(MatrixView):
     def contracted(self, K: "Kronecker") -> Sequence[np.ndarray]:
         results = []
         for d, size in enumerate(K.sizes):
-            maps = [factor.mv if e != d else (lambda v: v) for e, factor in enumerate(K.factors)]
+            maps = [product if e != d else None for e, product in enumerate(K.products)]
             images = apply_along(self.X, K.sizes, maps)
             left, right = (
                 v.reshape(prod(K.sizes[:d]), size, -1).transpose(1, 0, 2).reshape(size, -1) for v in (images, self.Z)

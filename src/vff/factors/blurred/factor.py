@@ -203,6 +203,10 @@ class BlurredPrior(Prior[BlurredInterval, BlurredBasis]):
     def derivative(self, name: str) -> AbstractOperator:
         return self.prior.derivative(name)
 
+    def second_derivative(self, name: str, other: str) -> AbstractOperator:
+        known = self.prior.second_derivative(name, other)
+        return super().second_derivative(name, other) if known is None else known
+
     def power(self, detail: int) -> float:
         return float(self.prior.kernel.spectral_density(np.array([np.pi * detail]))[0])
 

@@ -72,6 +72,10 @@ class Autoregressive(ABC):
     def slopes(self) -> Mapping[str, Slope]:
         """By hyperparameter."""
 
+    def turns(self) -> Mapping[tuple[str, str], Slope]:
+        """Second derivatives by pairs of hyperparameters; those left out are taken by differences."""
+        return {}
+
     @abstractmethod
     def tail_slopes(self, r: np.ndarray) -> Mapping[str, np.ndarray]:
         """d tail / d log hyperparameter, (N, r) each."""

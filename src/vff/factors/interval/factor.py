@@ -205,6 +205,10 @@ class AutoregressivePrior(Prior[Interval, ColumnBasis]):
     def derivative(self, name: str) -> AbstractOperator:
         return self.prior.derivative(name)
 
+    def second_derivative(self, name: str, other: str) -> AbstractOperator:
+        known = self.prior.second_derivative(name, other)
+        return super().second_derivative(name, other) if known is None else known
+
     def features(self, x: np.ndarray, derivative: int = 0) -> np.ndarray:
         t, basis = self.domain.to_unit(x), self.prior.basis
         inside = np.abs(t) <= 1.0

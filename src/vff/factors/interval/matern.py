@@ -134,6 +134,12 @@ class HalfInteger(Stationary):
         precision = np.add.outer(orders, orders) * self.state_precision()
         return {"lengthscale": Slope(coefficients, -(2.0 * self.p + 1.0), precision)}
 
+    def turns(self) -> dict[tuple[str, str], Slope]:
+        orders = np.arange(self.order)
+        coefficients = np.arange(self.order, -1.0, -1.0) ** 2 * np.array(self.coefficients)
+        precision = np.add.outer(orders, orders) ** 2 * self.state_precision()
+        return {("lengthscale", "lengthscale"): Slope(coefficients, 0.0, precision)}
+
     def state_covariance(self) -> np.ndarray:
         """Covariance of (f, f', ..., f^(p)) at one point."""
         scale = self.rate ** np.arange(self.p + 1)

@@ -12,7 +12,7 @@ Functions of hyperparameters take numbers, or what JAX traces, and answer in its
 Beyond an edge, features follow from the r numbers of their state there (theory (6.1); the paper's Table 1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +21,9 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.special import zeta
 
-from vff.factors.interval.autoregressive import Autoregressive
+from vff.factors.interval.autoregressive import Autoregressive, Slope
 from vff.factors.interval.basis import ColumnBasis
+from vff.factors.interval.inner_product import Image, Parts, remaining
 from vff.factors.interval.letters import CONSTANT, bernoulli_state
 from vff.factors.interval.matern import HalfInteger
 from vff.factors.transform import EdgeTransform
@@ -171,46 +172,72 @@ class SpectralPrior:
         border[0] = constant
         return PositiveBorderedLowRank(self._diagonal, border, root, self._left, self.kernel.state_precision())
 
+    def _under(self, b: np.ndarray, *, own: bool = False) -> Image:
+        """The functions under b(D), held where they are at these values; under a(D) nothing is left of E_n up to M."""
+        basis, a = self.basis, np.array(self.kernel.coefficients)
+        wave = _wave_powers(basis.M, basis.q, self.kernel.order)[2]
+        response = self.kernel.response(wave)
+        waves = response if own else np.polynomial.polynomial.polyval(wave, b)
+        edges = np.zeros((basis.q, basis.M)) if own else remaining(basis, a, b, response)
+        constants, remainder = _image(basis.q, b)
+        return Image(b[0], waves, edges, constants, remainder @ tail_root(basis.M, basis.q))
+
+    @cached_property
+    def _as_is(self) -> Image:
+        return self._under(np.array(self.kernel.coefficients), own=True)
+
+    @cached_property
+    def _moved(self) -> dict[str, Image]:
+        """By hyperparameter, under what its logarithm moves a by."""
+        return {name: self._under(slope.coefficients) for name, slope in self._slopes.items()}
+
+    @cached_property
+    def _slopes(self) -> Mapping[str, Slope]:
+        return self.kernel.slopes()
+
+    @cached_property
+    def _still(self) -> Parts:
+        """S(a, a)."""
+        return self._as_is.with_(self._as_is)
+
+    @cached_property
+    def _turned(self) -> dict[str, Parts]:
+        """S(a, b), by hyperparameter."""
+        return {name: self._as_is.with_(moved) for name, moved in self._moved.items()}
+
     @cached_property
     def _derivatives(self) -> dict[str, BorderedLowRank]:
-        return {}
+        return {}  # remembered, because slopes and curvature ask for the same ones
+
+    def _made_of(self, parts: Parts, state_precision: np.ndarray) -> BorderedLowRank:
+        d, border, corner = (part / self.kernel.diffusion for part in parts)
+        return BorderedLowRank(d, border, corner, self._left, state_precision)
 
     def derivative(self, name: str) -> BorderedLowRank:
-        """d K_uu / d log hyperparameter; remembered, because slopes and curvature ask for the same one."""
-        if name not in self._derivatives:
-            self._derivatives[name] = self._derivative(name)
-        return self._derivatives[name]
-
-    def _derivative(self, name: str) -> BorderedLowRank:
         """d K_uu / d log hyperparameter with the functions held fixed (the edge functions frozen at these values).
 
-        The inner product is (1/diffusion) int (a(D) g)(a(D) h) plus the edge's, and a moves as b. For an edge function
-        and a harmonic 1 ... M only b(D) E_n survives (theory (16.4)):
-        sum_(j<n<=k) (a_k b_j - b_k a_j) (i omega)^(j+k-n) / a(i omega).
+        The inner product is (1/diffusion) int (a(D) g)(a(D) h) plus the edge's, and a moves as b (theory (16.4)).
         """
-        basis, kernel, slope = self.basis, self.kernel, self.kernel.slopes()[name]
-        a, b, drift = np.array(kernel.coefficients), slope.coefficients, slope.log_diffusion
-        q, M, r = basis.q, basis.M, kernel.order
-        wave, response = 1j * basis.omega, kernel.response(1j * basis.omega)
-        moved = np.polynomial.polynomial.polyval(wave, b)
-        d = np.where(basis.omega == 0.0, 2.0, 1.0) * 2.0 * np.real(np.conj(response) * moved) / kernel.diffusion
-        d -= drift * self._diagonal
-        border = np.zeros((basis.harmonics, q))
-        up, _, _ = _wave_powers(M, q, 2 * r)
-        turned = np.conj(response[1 : M + 1]) / response[1 : M + 1]
-        for n in range(1, min(q, r) + 1):
-            pairs = [(j, k) for j in range(n) for k in range(n, r + 1)]
-            image = turned * sum((a[k] * b[j] - b[k] * a[j]) * up[j + k - n] for j, k in pairs)
-            # cosines pair with the real part of (b(D) E_n) conj(a(D) exp), sines with minus the imaginary part
-            border[1 : M + 1, n - 1], border[M + 1 :, n - 1] = np.real(image), -np.imag(image)
-        (zero, remainder), (zero1, remainder1) = _image(q, a), _image(q, b)
-        border[0] = 2.0 * (b[0] * zero + a[0] * zero1) - drift * 2.0 * a[0] * zero
-        tails, tails1 = (own @ tail_root(M, q) for own in (remainder, remainder1))
-        corner = tails1 @ tails.T + 2.0 * np.multiply.outer(zero1, zero)
-        corner = corner + corner.T - drift * (tails @ tails.T + 2.0 * np.multiply.outer(zero, zero))
-        return BorderedLowRank(
-            d, border / kernel.diffusion, corner / kernel.diffusion, self._left, slope.state_precision
+        if name not in self._derivatives:
+            slope = self._slopes[name]
+            parts = Parts.sum((1.0, self._turned[name]), (-0.5 * slope.log_diffusion, self._still))
+            self._derivatives[name] = self._made_of(parts, slope.state_precision)
+        return self._derivatives[name]
+
+    def second_derivative(self, name: str, other: str) -> BorderedLowRank | None:
+        """d2 K_uu / d log hyperparameters, the functions held; None where the kernel does not know how it turns."""
+        turn = self.kernel.turns().get((name, other))
+        if turn is None:
+            return None
+        one, two = (self._slopes[own].log_diffusion for own in (name, other))
+        parts = Parts.sum(
+            (0.5 * (one * two - turn.log_diffusion), self._still),
+            (-one, self._turned[other]),
+            (-two, self._turned[name]),
+            (1.0, self._moved[name].with_(self._moved[other])),
+            (1.0, self._as_is.with_(self._under(turn.coefficients))),
         )
+        return self._made_of(parts, turn.state_precision)
 
 
 @dataclass(frozen=True)

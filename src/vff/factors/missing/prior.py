@@ -98,6 +98,9 @@ class MissingPrior(RowsMissing):
     def derivative(self, name: str) -> AbstractOperator:
         return BlockOperator((self.base.derivative(name), Diagonal(np.zeros(1))))
 
+    def second_derivative(self, name: str, other: str) -> AbstractOperator:
+        return BlockOperator((self.base.second_derivative(name, other), Diagonal(np.zeros(1))))
+
     def held(self, change: AbstractOperator, moved: Prior) -> AbstractOperator:
         assert isinstance(change, BlockOperator)
         assert isinstance(moved, MissingPrior)

@@ -21,8 +21,6 @@ Values = Mapping[str, float]
 Product = Callable[[np.ndarray], np.ndarray]
 """With a matrix."""
 
-_STEP = 3e-5  # of a logarithm, in differences of closed forms
-
 _VARIANCE_BOUNDS = (1e-8, 1e6)
 # Of one coefficient, data show one draw. The likeliest variance of a prior that one draw came from is zero as soon as
 # the draw is within its error of zero, and then the coefficient would be known to be nothing: so it is let be wide, as
@@ -178,29 +176,24 @@ class Term:
     def pull_back_twice(
         self, columns: Sequence[ColumnRequest], values: Values, K: AbstractInvertible, view: MatrixView
     ) -> np.ndarray:
-        """<M, d2K / d log theta_i d log theta_j> of a matrix M, (R, R), the functions held.
-
-        Of one factor by central differences of its first derivatives, which are in closed form.
-        """
+        """<M, d2K / d log theta_i d log theta_j> of a matrix M, (R, R), the functions held."""
         dK, names, D = K.project(view), self.names, len(self.factors)
         found = np.zeros((len(names), len(names)))
         first = self.pull_back(columns, values, K, dK)
         found[0] = found[:, 0] = [-first[name] for name in names]  # K is proportional to 1 / variance
         priors = self.priors(columns, values)
-        for j, (name, d, own) in enumerate(self.parameters, start=1):
-            for sign in (1.0, -1.0):
-                moved = self.prior(d, columns, {**values, name: values[name] * np.exp(sign * _STEP)})
-                for i, (_, e, other) in enumerate(self.parameters, start=1):
-                    if e == d:
-                        change = priors[d].held(moved.derivative(other.name), moved)
-                        found[i, j] += sign / (2.0 * _STEP) * _inner(K, change, dK, d, values["variance"])
+        for j, (_, d, own) in enumerate(self.parameters, start=1):
+            for i, (_, e, other) in enumerate(self.parameters[:j], start=1):
+                if e == d:
+                    change = priors[d].second_derivative(other.name, own.name)
+                    found[i, j] = found[j, i] = _inner(K, change, dK, d, values["variance"])
             if isinstance(K, Kronecker) and d + 1 < D:
                 both = K.with_factor(priors[d].derivative(own.name), d)
                 across = both.project(view)
                 for i, (_, e, other) in enumerate(self.parameters, start=1):
                     if e > d:
                         found[i, j] = found[j, i] = both.inner_of_factor(priors[e].derivative(other.name), across, e)
-        return 0.5 * (found + found.T)
+        return found
 
 
 def _inner(K: AbstractInvertible, change: AbstractOperator, dK: StructuredCotangent, d: int, variance: float) -> float:

@@ -106,7 +106,7 @@ class DirectLinearGaussian(LinearGaussian):
     def log_gain(self) -> float:
         return self.factor.logdet() - self.prior.logdet()
 
-    @cached_property
+    @property
     def expansion(self) -> DirectExpansion:
         return DirectExpansion(self)
 

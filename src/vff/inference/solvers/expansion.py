@@ -104,7 +104,7 @@ class DirectExpansion(Expansion):
     @cached_property
     def _seen(self) -> list[np.ndarray]:
         """K^-1 G of every term."""
-        G = self.model.G.dense()
+        G = self.model.written_gram()
         return [block.solve(G[own, own]) for block, own in self.model.block_prior.each()]
 
     @cached_property
@@ -166,7 +166,7 @@ class DirectExpansion(Expansion):
         model = self.model
         spread = float(np.trace(noise)) - float(np.sum(noise * noise.T))
         fit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
-        return -0.5 * (spread + fit - 2.0 * pulled @ self._V @ pulled)
+        return -0.5 * (spread + fit - 2.0 * float(pulled @ self._V @ pulled))
 
 
 @dataclass(frozen=True)

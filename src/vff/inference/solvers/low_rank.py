@@ -187,7 +187,7 @@ class LowRankLinearGaussian(LinearGaussian):
     def log_gain(self) -> float:
         return self.factor.logdet() - self.L.shape[1] * float(np.log(self.noise))
 
-    @cached_property
+    @property
     def expansion(self) -> RowExpansion | None:
         return RowExpansion(self) if self.unlike else None
 
