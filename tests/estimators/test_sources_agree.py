@@ -180,6 +180,16 @@ def test_rows_that_change_between_passes_are_refused():
         GPRegressor(Matern32("z")).fit(scan(lambda: iter([next(tables)])), "y")
 
 
+@pytest.mark.parametrize("seed", [1, 6])
+def test_rows_of_whole_numbers_are_forgotten(seed):
+    """On these some waves of the domain vanish at every row, so that rounding is all there is of them."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 300, (400, 1)).astype(float)
+    y = np.sin(x[:, 0] / 50.0) + 0.15 * rng.normal(size=400)
+    left = GPRegressor().fit(x, y).forget(x[:10], y[:10])
+    assert left.fit_.n == 390
+
+
 def test_rows_that_were_never_seen_are_not_forgotten():
     table = made(900)
     used, kernel = ["x", "g"], Matern32("x") + Categorical("g")

@@ -31,6 +31,7 @@ from vff.moments import (
 
 Report = Callable[[int], None]
 _MOST_CHECKED, _IMPOSSIBLE = 600, 1e-8  # features of a term, and a square that rounding does not make negative
+_UNSEEN = 1e-4  # of the largest square of a feature: smaller ones are known to fewer digits
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
         if size <= _MOST_CHECKED:
             squares = np.append(before.term(s).gram().diagonal(), before.target_squared)
             top = max(float(squares[:-1].max(initial=0.0)), np.finfo(float).tiny)
-            sizes, border = np.sqrt(np.maximum(squares, _IMPOSSIBLE * top)), (left.projects[s], left.target_squared)
+            # a wave that vanishes at all rows, as some do on a column of whole numbers, has the rounding of the others
+            sizes, border = np.sqrt(np.maximum(squares, _UNSEEN * top)), (left.projects[s], left.target_squared)
             if left.term(s).gram().least_eigenvalue(sizes, border) < -_IMPOSSIBLE:
                 return False
     return True
