@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 import vff
 from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, suggest_interactions
 from vff.estimators.pairs import At, Trials
+from vff.likelihoods import Poisson
 
 NAMES = ("a", "b", "c")
 MAINS = Matern32("a") + Matern32("b") + Matern32("c")
@@ -171,6 +172,23 @@ def test_counts_from_memory_and_elsewhere(name, counted, sources):
     assert joined(model) == joined(counted) == ["b * c"]
     assert model.elbo_ == pytest.approx(counted.elbo_, abs=0.1)
     assert counted.interactions_.rise > counted.interactions_.needed
+
+
+def test_an_offset_of_counts_is_an_exposure(rows):
+    """log(exposure) is added to the function either way: the same is expected, gained and learnt."""
+    log_exposure = np.random.default_rng(3).normal(size=len(rows))
+    mean = np.log(rows["count"] + 0.5) + log_exposure
+    own = rows[[*NAMES]].assign(
+        off=log_exposure, e=np.exp(log_exposure), count=np.random.default_rng(4).poisson(np.exp(mean))
+    )
+    kinds = ({"likelihood": "poisson", "offset": "off"}, {"likelihood": Poisson(exposure="e")})
+    tried = [regressor(kernel=MAINS, frequencies=2, interactions=1, **own_kind).fit(own, "count") for own_kind in kinds]
+    assert joined(tried[0]) == joined(tried[1]) == ["b * c"]
+    for one, other in zip(*(model.interactions_ for model in tried), strict=True):
+        assert one.columns == other.columns
+        assert one.expected == pytest.approx(other.expected, abs=1e-3)
+    one, other = (model.interactions_[0] for model in tried)
+    assert one.gain == pytest.approx(other.gain, abs=1e-2)
 
 
 def test_labels(rows, sources):

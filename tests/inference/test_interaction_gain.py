@@ -1,5 +1,7 @@
 """Residuals of sites, terms that are summed apart, and gains on sums alone, against their definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,10 @@ def test_residuals_of_counts_are_what_the_likelihood_pulls(rows):
     whole, _ = WorkingSites.of(model.fit_, residual=False)(observed, model.posterior_.rows(x))
     f = (mean - model.target_.mean) / model.target_.scale
     np.testing.assert_allclose(whole.pull, left.pull + left.precision * f, atol=1e-6)
+    # an offset is added to f before the likelihood sees it
+    lifted = replace(observed, offset=rows.a.to_numpy())
+    left, _ = WorkingSites.of(model.fit_, residual=True)(lifted, model.posterior_.rows(x))
+    np.testing.assert_allclose(left.pull, rows.w * (rows["count"] - expected * np.exp(rows.a)), atol=1e-6)
 
 
 def test_terms_apart_are_summed_as_they_are_together(rows):

@@ -197,7 +197,7 @@ class VisitPairs(PairTask):
         batch = self.reader.batch(chunk, self.binding)
         source, fresh = batch.source, replace(self.query, tables={})  # which belong to the values of these rows
         prepared = PreparedRows(self.plan(source, self.apart), source)
-        rows = MemoryRows(prepared, Observed(source.y, batch.extra, source.w), counted=False)
+        rows = MemoryRows(prepared, Observed(source.y, batch.extra, source.w, batch.offset), counted=False)
         return rows.sums(fresh, features=False)
 
     def from_groups(self, rows: DatabaseRows) -> SiteSums:

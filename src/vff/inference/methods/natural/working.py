@@ -49,8 +49,8 @@ class WorkingSites:
             pull = precision * ((observed.y - centre) / scale - mean)
         else:
             mean, variance = self.posterior.inside(columns, self.tables)
-            f = centre + scale * mean, scale**2 * variance
-            answer = self.likelihood.expected(self.likelihood.psi, observed.y, observed.extra, *f)
+            f = observed.lifted(centre + scale * mean)
+            answer = self.likelihood.expected(self.likelihood.psi, observed.y, observed.extra, f, scale**2 * variance)
             precision, pull = -w * answer.curvature * scale**2, w * answer.slope * scale
         pull = pull if self.residual else pull + precision * mean
         return ChunkSites(RowSites(precision, pull), np.array([float(w.sum())]))
