@@ -9,9 +9,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import vff
-from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, suggest_interactions
+from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, between, fixed, suggest_interactions
 from vff.estimators.pairs import At, Trials
 from vff.likelihoods import Poisson
+from vff.parameters import bounds_of
+from vff.priors import LogNormal
 
 NAMES = ("a", "b", "c")
 MAINS = Matern32("a") + Matern32("b") + Matern32("c")
@@ -100,6 +102,41 @@ def test_the_gain_of_a_pair_is_that_of_a_fit(rows):
     some = GPRegressor(kernel, frequencies=harmonics, edges={pair.name: 2}).fit(X, rows.y)
     rise = some.elbo_ - GPRegressor(MAINS, frequencies=4).fit(X, rows.y).elbo_
     assert pair.gain == pytest.approx(rise, abs=0.1)
+
+
+HELD_B = Matern32("b", variance=between(0.1, 10.0), lengthscale=fixed(0.6))
+SAID = {
+    "error bars": {"noise_std": "err"},
+    "a noise that is held": {"noise_variance": fixed(0.08)},
+    "a lengthscale that is held": {"kernel": Matern32("a") + HELD_B + Matern32("c")},
+    "priors": {"priors": {"lengthscale": LogNormal(0.4, 0.1), "noise_variance": LogNormal(0.1, 0.1)}},
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_gain_of_a_pair_is_that_of_a_fit_with_what_was_said_beforehand(name, rows):
+    """Error bars, held numbers, bounds and priors are those of the fit while pairs are tried."""
+    rng, f = np.random.default_rng(5), table(2.0)[1]
+    err = np.where(rng.uniform(size=len(rows)) < 0.5, 0.05, 2.0)
+    own = rows[list(NAMES)].assign(err=err, y=f + err * rng.normal(size=len(rows)))
+    own = own if name == "error bars" else own.assign(y=rows.y)
+    how = {"kernel": MAINS, **SAID[name]}
+    chosen = GPRegressor(**how, interactions=1, frequencies=4).fit(own, "y")
+    (pair,) = chosen.interactions_.joined
+    assert pair.name == "b * c"
+    left = HELD_B.in_another() if name == "a lengthscale that is held" else Matern32("b")
+    harmonics = {**dict.fromkeys(NAMES, 4), pair.name: 5}
+    more = {**how, "kernel": how["kernel"] + left * Matern32("c")}
+    some = GPRegressor(**more, frequencies=harmonics, edges={pair.name: 2}).fit(own, "y")
+    alone = GPRegressor(**how, frequencies=4).fit(own, "y")
+    assert pair.gain == pytest.approx(some.elbo_ - alone.elbo_, abs=0.1, rel=5e-3)  # one top or another
+    product = chosen.kernel_.terms[-1]
+    if name == "a lengthscale that is held":
+        assert bounds_of(product.factors[0].lengthscale) == (0.6, 0.6)
+        assert bounds_of(product.factors[0].variance) is None
+        (best, *_) = suggest_interactions(alone, own, "y")
+        assert bounds_of(best.kernel.factors[0].lengthscale) == (0.6, 0.6)
+        assert bounds_of(best.kernel.factors[0].variance) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

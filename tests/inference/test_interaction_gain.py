@@ -82,7 +82,7 @@ def test_terms_apart_are_summed_as_they_are_together(rows):
 
 def beside(again: FittedRows, pair: Candidate) -> PartialSum:
     """The terms of a fit at its hyperparameters, and a product that may join."""
-    sums = standardised(again.summed([pair.request]), (), again.fit.target)[0]
+    sums = standardised(again.summed([pair.request]).moments, (), again.fit.target)[0]
     whole = SumModel((*(term.inner for term in again.rows.terms), pair.inner), sums, intercept=100.0)
     theta = again.fit.history[-1].optimum.theta
     return PartialSum.of(whole, range(3), theta, np.ones(theta.size, bool))

@@ -10,31 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.data import Source
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit, task_of
 from vff.estimators.options import FitSpec
 from vff.estimators.statistics import Statistics
 from vff.estimators.tried import TriedInteractions, TriedPair
 from vff.factors import Leaf, Product, Sum
-from vff.inference import (
-    LARGEST_DIRECT,
-    REACH,
-    Fit,
-    Gain,
-    PartialSum,
-    Posterior,
-    SumModel,
-    TermFit,
-    Units,
-    standardised,
-)
+from vff.inference import LARGEST_DIRECT, Fit, Gain, PartialSum, Posterior, TermFit, Units, model_beside
 from vff.kernels import Kernel
-from vff.likelihoods import Gaussian
 
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
 _HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
@@ -170,7 +158,7 @@ class Choice:
         active = [
             np.full(len(term.inner.names), own.active) for term, own in zip(rows.terms, fitted.terms, strict=True)
         ]
-        at = At(fitted.history[-1].optimum.theta, np.concatenate([*active, [fitted.from_sums]]))
+        at = At(fitted.history[-1].optimum.theta, np.concatenate([*active, [True]]))
         large = [own for own in found if own.request.size > _LARGEST_PAIR]
         trials = Trials(again, self.spec, [own for own, _ in ranked], [gain for _, gain in ranked], large, needed, at)
         while True:
@@ -183,7 +171,7 @@ class Choice:
 
 
 class At(NamedTuple):
-    """Where learning stands: logarithms of hyperparameters, and which of them move."""
+    """Where learning stands: logarithms of hyperparameters, and which of them move unless they are held."""
 
     theta: np.ndarray
     free: np.ndarray
@@ -275,13 +263,9 @@ class Trials:
         """The terms of the fit and those that joined, beside products that might."""
         fit, rows = self.again.fit, self.again.rows
         sums = self.again.summed([self.pairs[s].request for s in fits])
-        terms = (*(term.inner for term in rows.terms), *(self.pairs[s].inner for s in (*self.joined, *fits)))
-        constant = REACH**2 if self.spec.centred and not fit.likelihood.locates else None
-        if fit.from_sums:
-            whole = SumModel(terms, standardised(sums, (), fit.target)[0], intercept=constant)
-        else:
-            whole = SumModel(terms, sums, sites=True, intercept=constant, widest=fit.likelihood.widest)
-        return PartialSum.of(whole, range(len(terms) - len(fits)), *self.at)
+        products = [self.pairs[s].plan(rows) for s in (*self.joined, *fits)]
+        whole = model_beside(task_of(self.spec, rows, sums, more=products), fit)
+        return PartialSum.of(whole, range(len(whole.terms) - len(fits)), *self.at)
 
     def _start(self, now: PartialSum) -> Fit:
         """The fit with the hyperparameters of these terms, in the user's units."""
@@ -294,8 +278,10 @@ class Trials:
         terms = tuple(TermFit(name, own[0], tuple(own[1:]), None, None, 0.0, on) for name, own, on in each)
         if not fit.from_sums:
             return replace(fit, terms=terms, memory=None)
-        noise = setting.noise * fit.target.scale**2
-        return replace(fit, terms=terms, noise_variance=noise, likelihood=Gaussian(noise), memory=None)
+        likelihood: Any = fit.likelihood  # which has a variance; of none beside error bars there stays none
+        noise = setting.noise * fit.target.scale**2 if fit.noise_variance else 0.0
+        likelihood = replace(likelihood, variance=noise)
+        return replace(fit, terms=terms, noise_variance=noise, likelihood=likelihood, memory=None)
 
     def without_last(self, rise: float) -> "Trials":
         """Where the fit did not gain what was expected of the pairs together."""

@@ -200,6 +200,14 @@ class Leaf(_Expression):
         """The same with no hyperparameters."""
         return self._replaced(dict.fromkeys(("variance", *self.given)))
 
+    def in_another(self) -> Self:
+        """As a factor of a product that it was not written in: no hyperparameters but those that are held or bounded.
+
+        The variance is that of the product, whatever is known of its own.
+        """
+        free = [name for name, value in self.given.items() if bounds_of(value) is None]
+        return self._replaced(dict.fromkeys(("variance", *free)))
+
     @property
     def in_order(self) -> bool:
         """Whether the levels that it names stand in an order."""
