@@ -1,5 +1,6 @@
 """Pairs that join a sum: the true one does, none where there is none, from any source and under any likelihood."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 import vff
 from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, between, fixed, suggest_interactions
 from vff.estimators.pairs import At, Trials
+from vff.estimators.tried import TriedInteractions, TriedPair
 from vff.likelihoods import Poisson
 from vff.parameters import bounds_of
 from vff.priors import LogNormal
@@ -286,6 +288,40 @@ def test_rows_that_come_later_find_the_pairs_settled(fitted, rows):
         regressor().collect(parts[0], "y")
 
 
+def test_an_offset_in_the_text_is_found_by_later_rows(rows):
+    own = rows[[*NAMES, "y"]].rename(columns={"a": "off"})
+    own["y"] += own.off
+    model = regressor(kernel="s(b) + s(c) + offset(off)", domain={"b": (-1.0, 1.0), "c": (-1.0, 1.0)})
+    model.partial_fit(own[:150], "y").partial_fit(own[150:], "y")
+    assert joined(model) == ["b * c"]
+    assert model.offset_ == "off"
+    left = model.statistics_.moments.recentred(0.0).target_squared
+    assert left == pytest.approx(np.sum((own.y - own.off) ** 2))
+    alone = clone(model).set_params(interactions=None).fit(own, "y")
+    best, *_ = suggest_interactions(alone, own, "y")
+    written = clone(alone).set_params(kernel="s(b) + s(c)", offset="off").fit(own, "y")
+    assert best.gain == pytest.approx(suggest_interactions(written, own, "y")[0].gain)
+    with pytest.raises(ValueError, match="offset is now 'b', but"):
+        model.set_params(kernel="s(b) + s(c)", offset="b").partial_fit(own, "y")
+
+
+def test_priors_by_column_are_of_the_term_of_that_column(rows):
+    """A product that joins in the middle of a fit changes no name."""
+    own = rows[[*NAMES, "y"]]
+    by_name = {"lengthscale[b]": 0.7, "lengthscale[c]": LogNormal(0.5, 0.1)}
+    model = regressor(kernel=MAINS, priors=by_name).fit(own, "y")
+    assert joined(model) == ["b * c"]
+    _, b, c, product = model.kernel_.terms
+    assert b.lengthscale == pytest.approx(0.7)
+    assert c.lengthscale == pytest.approx(0.5, rel=0.3)
+    assert product.factors[0].lengthscale != pytest.approx(0.7, rel=1e-3)
+    kernel = MAINS + Matern32("b") * Matern32("c")
+    earlier = {"lengthscale[b in b]": 0.7, "lengthscale[b in b * c]": 0.9}
+    written = regressor(kernel=kernel, interactions=None, priors=earlier).fit(own, "y")
+    assert written.kernel_.terms[1].lengthscale == pytest.approx(0.7)
+    assert written.kernel_.terms[3].factors[0].lengthscale == pytest.approx(0.9)
+
+
 def test_a_second_fit_chooses_again(rows):
     model = regressor().fit(rows[list(NAMES)], rows.y)
     assert joined(model) == ["b * c"]
@@ -371,3 +407,13 @@ def test_printed_as_a_table(fitted):
     assert lines[1][place:] == "yes"
     assert all(line[place:].startswith("no: ") and line[place - 1] == " " for line in lines[2:-1])
     assert lines[-1] == "a pair joins when it gains 4.8 nats, and at most 5 do"
+
+
+def test_the_sentence_says_what_the_table_says():
+    pairs = (TriedPair(("a", "b"), -0.123, None, False, "expected to gain too little"),)
+    tried = TriedInteractions(pairs, 4.0, 5)
+    assert "would have gained about -0.1 nats" in tried.note
+    assert "  -0.1  " in repr(tried)
+    nothing = TriedInteractions((replace(pairs[0], expected=-0.01),), 4.0, 5)
+    assert "would have gained about 0.0 nats" in nothing.note
+    assert "  0.0  " in repr(nothing)

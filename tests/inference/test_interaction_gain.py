@@ -8,7 +8,6 @@ import pytest
 
 from vff import GPRegressor, Matern32
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import RowPasses, Stopwatch
 from vff.inference import Observed, PartialSum, SumModel, WorkingSites, standardised
 from vff.moments import MomentRequest, RowBlock, distinct_values_for, plan_pass, run_pass, summarise_columns
 
@@ -27,9 +26,8 @@ def rows() -> pd.DataFrame:
 
 def fitted(rows: pd.DataFrame, target: str, likelihood: str) -> tuple[GPRegressor, FittedRows]:
     model = GPRegressor(likelihood=likelihood, frequencies=3).fit(rows[list(NAMES)], rows[target], rows.w)
-    source = model._rows_again(rows[list(NAMES)], rows[target], rows.w)
-    reader = RowPasses(model._spec(), source, Stopwatch()).reader
-    return model, FittedRows(model.fit_, model.statistics_, source, reader, "auto")
+    again = model._rows_again(rows[list(NAMES)], rows[target], rows.w)
+    return model, FittedRows(model.fit_, model.statistics_, again.source, again.reader, "auto")
 
 
 def test_residuals_with_gaussian_noise_are_those_of_the_prediction(rows):

@@ -18,9 +18,8 @@ from vff.data import Source
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
 from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit, task_of
 from vff.estimators.options import FitSpec
-from vff.estimators.statistics import Statistics
 from vff.estimators.tried import TriedInteractions, TriedPair
-from vff.factors import Leaf, Product, Sum
+from vff.factors import Product, sum_of
 from vff.inference import LARGEST_DIRECT, Fit, Gain, PartialSum, Posterior, TermFit, Units, model_beside
 from vff.kernels import Kernel
 
@@ -30,11 +29,6 @@ _MOST_FAILURES = 2  # pairs that did not pay before it ends
 _EXPECTED_MISS = 1.5  # times what is known to be missed for want of features
 _MORE = 3  # pairs that are summed beyond those that may join: two may tell one story
 _LARGEST_PAIR = 1600  # coarse features of a pair that is looked at: levels have as many as there are
-
-
-def kernel_of(rows: Statistics) -> Kernel:
-    """The kernel that rows were summed for."""
-    return _sum([_expression(term.term.factors) for term in rows.terms])
 
 
 def fit_choosing(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
@@ -88,14 +82,6 @@ def _limited(found: Fitted) -> float:
     return stage.bound_gap if any(ended) and stage.bound_gap > stage.tolerance else 0.0
 
 
-def _expression(leaves: Sequence[Leaf]) -> Leaf | Product:
-    return leaves[0] if len(leaves) == 1 else Product(tuple(leaves))
-
-
-def _sum(terms: Sequence[Leaf | Product]) -> Kernel:
-    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
-
-
 @dataclass
 class Choice:
     """Which pairs join, for a likelihood and a source."""
@@ -121,7 +107,7 @@ class Choice:
         every = [alone.seconds, dict(watch), {} if last is alone else last.seconds]
         phases = dict.fromkeys(phase for own in every for phase in own)
         seconds = {phase: sum(own.get(phase, 0.0) for own in every) for phase in phases}
-        kernel = kernel_of(last.statistics) if trials.joined else self.spec.kernel
+        kernel = last.statistics.binding.kernel if trials.joined else self.spec.kernel
         return last._replace(interactions=tried, seconds=seconds), kernel
 
     def _fitted(self, trials: "Trials") -> "tuple[Fitted, float | None, Trials]":
@@ -140,8 +126,8 @@ class Choice:
 
     def _with(self, trials: "Trials") -> tuple[Fitted, float]:
         """The sum with the pairs that joined, and by how much its bound is higher."""
-        terms = (_expression(term.term.factors) for term in self.alone.statistics.terms)
-        spec = replace(self.spec, kernel=_sum([*terms, *trials.kernels]))
+        terms = (term.term.expression for term in self.alone.statistics.terms)
+        spec = replace(self.spec, kernel=sum_of([*terms, *trials.kernels]))
         last = fit(spec, self.source, start=trials.start)
         assert last.fit is not None
         assert self.alone.fit is not None

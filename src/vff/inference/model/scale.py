@@ -103,9 +103,7 @@ class Units:
             for own, unit in zip(given, self.terms, strict=True)
         )
 
-    def bounded(
-        self, terms: Sequence[Term], limits: Iterable[Mapping[str, tuple[float, float]]]
-    ) -> tuple[Term, ...]:
+    def bounded(self, terms: Sequence[Term], limits: Iterable[Mapping[str, tuple[float, float]]]) -> tuple[Term, ...]:
         """The terms with the bounds of their hyperparameters, which are given in the user's units."""
         return tuple(
             replace(term, limits=tuple((name, *map(unit[name].inner, ends)) for name, ends in own.items()))
