@@ -141,6 +141,18 @@ def test_the_gain_of_a_pair_is_that_of_a_fit_with_what_was_said_beforehand(name,
         assert bounds_of(best.kernel.factors[0].variance) is None
 
 
+def test_noise_that_is_known_hides_no_pair():
+    """Where noise may not be what a sum misses, rough terms leave no residuals: pairs are seen with noise learnt."""
+    rng, n = np.random.default_rng(0), 100
+    own = pd.DataFrame({"a": rng.uniform(0, 10, n), "b": rng.uniform(0, 1, n)}).assign(err=0.02)
+    own["y"] = 2.0 * np.sin(own.a) * own.b + 0.02 * rng.normal(size=n)
+    how = {"kernel": Matern32("a") + Matern32("b"), "noise_std": "err", "noise_variance": 0.0}
+    model = GPRegressor(**how, interactions=1).fit(own, "y")
+    assert joined(model) == ["a * b"]
+    assert model.interactions_.rise > 50.0
+    assert model.noise_variance_ == 0.0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_pair_joins_where_there_is_none(seed):
     frame, f = table(0.0, seed=seed)

@@ -16,11 +16,11 @@ import numpy as np
 
 from vff.data import Source
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit, task_of
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit, learnt, task_of
 from vff.estimators.options import FitSpec
 from vff.estimators.tried import TriedInteractions, TriedPair
 from vff.factors import Product, sum_of
-from vff.inference import LARGEST_DIRECT, Fit, Gain, PartialSum, Posterior, TermFit, Units, model_beside
+from vff.inference import LARGEST_DIRECT, Fit, Gain, Joining, PartialSum, SumModel, Sums, TermFit, Units, model_beside
 from vff.kernels import Kernel
 
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
@@ -140,13 +140,13 @@ class Choice:
         rows, reader = self.alone.statistics, RowPasses(self.spec, self.source, Stopwatch()).reader
         again = FittedRows(fitted, rows, self.source, reader, self.spec.engine)
         small = [own for own in found if own.request.size <= _LARGEST_PAIR]
-        ranked = sorted(zip(small, again.gains(small), strict=True), key=lambda own: -own[1].nats)
-        active = [
-            np.full(len(term.inner.names), own.active) for term, own in zip(rows.terms, fitted.terms, strict=True)
-        ]
-        at = At(fitted.history[-1].optimum.theta, np.concatenate([*active, [True]]))
+        loose = self._loose()
+        gains = (again if loose is None else replace(again, fit=loose)).gains(small)
+        ranked = sorted(zip(small, gains, strict=True), key=lambda own: -own[1].nats)
+        at, loosely = At.of(fitted), None if loose is None else At.of(loose)
         large = [own for own in found if own.request.size > _LARGEST_PAIR]
-        trials = Trials(again, self.spec, [own for own, _ in ranked], [gain for _, gain in ranked], large, needed, at)
+        pairs, expected = [own for own, _ in ranked], [gain for _, gain in ranked]
+        trials = Trials(again, self.spec, pairs, expected, large, needed, at, loosely=loosely)
         while True:
             before = len(trials.joined)
             trials = trials.tried(most)
@@ -155,12 +155,36 @@ class Choice:
                 return trials
             trials = trials.looked_at()
 
+    def _loose(self) -> Fit | None:
+        """The sum without pairs, and with a noise that is learnt; None where it is learnt anyway."""
+        rows, loose = self.alone.statistics, _loosened(self.spec)
+        return None if loose is None else learnt(loose, rows, Sums(rows.moments, rows.tails), None)
+
+
+def _loosened(spec: FitSpec) -> FitSpec | None:
+    """The same with noise that is learnt, whatever was said of it (see ``Joining``); None where nothing was."""
+    priors = dict(spec.priors or {})
+    said = priors.pop("noise_variance", None) is not None or spec.noise == 0.0 or spec.noise_limits is not None
+    if not said or not spec.likelihood.conjugate:
+        return None
+    return replace(spec, noise=None, noise_limits=None, priors=priors or None, progress=lambda message: None)
+
 
 class At(NamedTuple):
     """Where learning stands: logarithms of hyperparameters, and which of them move unless they are held."""
 
     theta: np.ndarray
     free: np.ndarray
+
+    @classmethod
+    def of(cls, fit: Fit) -> "At":
+        """Where a fit has ended; terms that came to nothing stay nothing."""
+        moves = [own.active for own in fit.terms for _ in (own.variance, *own.lengthscales)]
+        return cls(fit.history[-1].optimum.theta, np.array([*moves, True]))
+
+    @classmethod
+    def here(cls, some: PartialSum) -> "At":
+        return cls(some.theta, some.free)
 
 
 @dataclass(frozen=True)
@@ -185,8 +209,10 @@ class Trials:
     """Why others did not join, where that is not what they gained."""
     start: Fit | None = None
     """Hyperparameters of the terms and of those that joined, to start from."""
-    posterior: Posterior | None = None
-    """Of the terms and those that joined, at coarse features."""
+    loose: Fit | None = None
+    """The same with noise that is learnt, and with its posterior, at coarse features: what the next look is from."""
+    loosely: At | None = None
+    """Where learning stands with noise that is learnt; None where it is learnt anyway."""
 
     @property
     def kernels(self) -> list[Product]:
@@ -200,10 +226,8 @@ class Trials:
 
     def looked_at(self) -> "Trials":
         """With what the pairs that are left would gain of what the sum leaves unexplained now."""
-        assert self.start is not None
-        assert self.posterior is not None
-        fit, left = replace(self.start, posterior=self.posterior), self._left
-        again, expected = replace(self.again, fit=fit), list(self.expected)
+        assert self.loose is not None
+        left, again, expected = self._left, replace(self.again, fit=self.loose), list(self.expected)
         for s, gain in zip(left, again.gains([self.pairs[s] for s in left]), strict=True):
             expected[s] = gain
         return replace(self, again=again, expected=expected)
@@ -225,7 +249,8 @@ class Trials:
         fits = self._hopeful(most)
         if not fits:
             return self
-        now, T = self._first(fits), len(self.again.fit.posterior.request.terms)
+        sums, T = self.again.summed([self.pairs[s].request for s in fits]), len(self.again.fit.posterior.request.terms)
+        now = self._standing(sums, fits)
         place, left = {s: T + i for i, s in enumerate(fits)}, {s: self.expected[s] for s in fits}
         gains, before, reasons = list(self.gains), len(self.joined) - T, self.reasons
         while left and len(now.kept) + before < most and len(gains) - len(now.kept) - before < _MOST_FAILURES:
@@ -241,17 +266,26 @@ class Trials:
                 now = trial
                 left = {other: now.expected(place[other]) for other in left}  # two pairs may tell one story
         joined = (*self.joined, *(fits[c - T] for c in now.kept[T:]))
-        found = {"gains": tuple(gains), "joined": joined, "reasons": reasons, "at": At(now.theta, now.free)}
-        posterior = now.model.posterior(now.model.at(now.theta), now.theta)
-        return replace(self, **found, start=self._start(now), posterior=posterior)
+        found = {"gains": tuple(gains), "joined": joined, "reasons": reasons, "at": At.here(now.asked)}
+        seen = now.loose
+        posterior = seen.model.posterior(seen.model.at(seen.theta), seen.theta)
+        loose = replace(self._start(seen), posterior=posterior)
+        loosely = None if self.loosely is None else At.here(seen)
+        return replace(self, **found, start=self._start(now.asked), loose=loose, loosely=loosely)
 
-    def _first(self, fits: Sequence[int]) -> PartialSum:
+    def _standing(self, sums: Sums, fits: Sequence[int]) -> Joining:
+        """The terms of the fit and those that joined, in sums that have products that might."""
+        kept, spec = range(len(self.again.fit.posterior.request.terms)), _loosened(self.spec)
+        asked = PartialSum.of(self._model(self.spec, sums, fits), kept, *self.at)
+        if spec is None or self.loosely is None:
+            return Joining(asked, asked)
+        return Joining(asked, PartialSum.of(self._model(spec, sums, fits), kept, *self.loosely))
+
+    def _model(self, spec: FitSpec, sums: Sums, fits: Sequence[int]) -> SumModel:
         """The terms of the fit and those that joined, beside products that might."""
         fit, rows = self.again.fit, self.again.rows
-        sums = self.again.summed([self.pairs[s].request for s in fits])
         products = [self.pairs[s].plan(rows) for s in (*self.joined, *fits)]
-        whole = model_beside(task_of(self.spec, rows, sums, more=products), fit)
-        return PartialSum.of(whole, range(len(whole.terms) - len(fits)), *self.at)
+        return model_beside(task_of(spec, rows, sums, more=products), fit)
 
     def _start(self, now: PartialSum) -> Fit:
         """The fit with the hyperparameters of these terms, in the user's units."""
@@ -265,7 +299,7 @@ class Trials:
         if not fit.from_sums:
             return replace(fit, terms=terms, memory=None)
         likelihood: Any = fit.likelihood  # which has a variance; of none beside error bars there stays none
-        noise = setting.noise * fit.target.scale**2 if fit.noise_variance else 0.0
+        noise = setting.noise * fit.target.scale**2 if model.row_noise is None else 0.0
         likelihood = replace(likelihood, variance=noise)
         return replace(fit, terms=terms, noise_variance=noise, likelihood=likelihood, memory=None)
 

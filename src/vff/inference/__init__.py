@@ -14,7 +14,7 @@ from vff.inference.learning.optimise import Optimum, maximise, rescale
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit, TermFit
-from vff.inference.methods.joining import model_beside
+from vff.inference.methods.joining import Joining, model_beside
 from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
@@ -45,6 +45,7 @@ __all__ = [
     "Gain",
     "Intercept",
     "InterceptPosterior",
+    "Joining",
     "MemoryRows",
     "Method",
     "NormalEquations",

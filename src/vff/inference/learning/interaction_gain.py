@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -102,17 +101,25 @@ class PartialSum:
 
     def joined(self, s: int, values: Mapping[str, float]) -> "PartialSum":
         """With one term more, all of them learnt again from where they are and from ``values`` for the new one."""
-        kept = (*self.kept, s)
-        model, own = _some(self.whole, kept), np.log([values[name] for name in self.whole.terms[s].names])
+        own = np.log([values[name] for name in self.whole.terms[s].names])
         start = np.concatenate([self.theta[:-1], own, self.theta[-1:]])
-        free = np.concatenate([self.free[:-1], np.ones(own.size, bool), self.free[-1:]]) & model.learnt
-        nothing: dict[str, Any] = {"kept": kept, "theta": start, "free": free, "elbo": -np.inf}
+        free = np.concatenate([self.free[:-1], np.ones(own.size, bool), self.free[-1:]])
+        return replace(self, kept=(*self.kept, s))._learnt(start, free)
+
+    def _learnt(self, start: np.ndarray, free: np.ndarray) -> "PartialSum":
+        """At the best hyperparameters for the terms that are kept; nothing where there is no model to start from."""
+        model, free = self.model, free & self.model.learnt
         try:
             with threads_for(model.size):
                 optimum, closed = maximise(model, start, free=free, gain=_PRECISE)
         except FloatingPointError:
-            return replace(self, **nothing)
-        return replace(self, kept=kept, theta=optimum.theta, free=free, elbo=float(closed.as_learnt.elbo))
+            return replace(self, theta=start, free=free, elbo=-np.inf)
+        return replace(self, theta=optimum.theta, free=free, elbo=float(closed.as_learnt.elbo))
+
+    def within(self, other: "PartialSum") -> "PartialSum":
+        """The same terms in the model of another, learnt again from where they are and from the noise there."""
+        start, some = np.append(self.theta[:-1], other.theta[-1]), replace(self, whole=other.whole)
+        return some._learnt(start, np.append(self.free[:-1], True))
 
 
 def _some(whole: SumModel, kept: Sequence[int]) -> SumModel:

@@ -1,7 +1,9 @@
-"""The model of sums in which it is tried whether more terms pay: as a fit of all of them would build it."""
+"""Whether more terms pay, tried on sums: in the model that a fit of all of them would build."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from vff.inference.learning.interaction_gain import Gain, PartialSum
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.collapsed import model_of
 from vff.inference.methods.fit import Fit
@@ -24,3 +26,38 @@ def model_beside(task: FitTask, fit: Fit) -> SumModel:
     constant = REACH**2 if task.has_intercept else None
     known, widest = log_priors_of(task, moments.request), fit.likelihood.widest
     return SumModel(task.terms, moments, sites=True, intercept=constant, known=known, widest=widest)
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Terms that join a sum one after another, in the model that was asked for and in one whose noise is learnt.
+
+    Where noise is known and may not be what a sum misses, rough terms explain it, as many coefficients as there are
+    rows; what is learnt from there stays there, and no residuals show a term that would do better.
+    """
+
+    asked: PartialSum
+    loose: PartialSum
+    """The same record where noise is learnt anyway."""
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The terms that are in the sum."""
+        return self.asked.kept
+
+    @property
+    def elbo(self) -> float:
+        """Of the model that was asked for."""
+        return self.asked.elbo
+
+    def expected(self, s: int) -> Gain:
+        """What one term more would gain of what these leave."""
+        return self.loose.expected(s)
+
+    def joined(self, s: int, values: Mapping[str, float]) -> "Joining":
+        """With one term more, learnt from where the terms are in either model."""
+        asked = self.asked.joined(s, values)
+        if self.loose is self.asked:
+            return Joining(asked, asked)
+        loose = self.loose.joined(s, values)
+        return Joining(max(asked, loose.within(self.asked), key=lambda own: own.elbo), loose)
