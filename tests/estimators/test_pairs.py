@@ -126,7 +126,7 @@ def test_the_gain_of_a_pair_is_that_of_a_fit_with_what_was_said_beforehand(name,
     chosen = GPRegressor(**how, interactions=1, frequencies=4).fit(own, "y")
     (pair,) = chosen.interactions_.joined
     assert pair.name == "b * c"
-    left = HELD_B.in_another() if name == "a lengthscale that is held" else Matern32("b")
+    left = HELD_B.bare(but_known=True) if name == "a lengthscale that is held" else Matern32("b")
     harmonics = {**dict.fromkeys(NAMES, 4), pair.name: 5}
     more = {**how, "kernel": how["kernel"] + left * Matern32("c")}
     some = GPRegressor(**more, frequencies=harmonics, edges={pair.name: 2}).fit(own, "y")

@@ -59,7 +59,7 @@ class Candidate:
     def leaves(self) -> tuple[Leaf, ...]:
         """Factors of the product: what is known of a column's own hyperparameters is known of it here."""
         both = zip((*self.left.term.factors, *self.right.term.factors), self.request.factors, strict=True)
-        return tuple(leaf.in_another().settled(own.domain) for leaf, own in both)
+        return tuple(leaf.bare(but_known=True).settled(own.domain) for leaf, own in both)
 
     @property
     def columns(self) -> tuple[Any, Any]:
