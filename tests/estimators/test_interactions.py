@@ -94,6 +94,25 @@ def test_weights_are_repeated_rows(interacting):
     assert one[0].gain == pytest.approx(other[0].gain, rel=1e-6)
 
 
+def test_error_bars_of_rows_are_given_again():
+    X, f = _frame(1.5, N=300)
+    rng = np.random.default_rng(1)
+    err = rng.choice([0.05, 0.1, 3.0], len(f))
+    y = f + err * rng.normal(size=len(f))
+    how = {"kernel": MAINS, "frequencies": 4}
+    by_row = GPRegressor(**how).fit(X, y, noise_std=err)
+    by_column = GPRegressor(**how, noise_std="err").fit(X.assign(err=err), y)
+    found = suggest_interactions(by_row, X, y, noise_std=err)
+    same = suggest_interactions(by_column, X.assign(err=err), y)
+    assert [one.columns for one in found] == [one.columns for one in same]
+    np.testing.assert_allclose([one.gain for one in found], [one.gain for one in same], atol=1e-6)
+    assert found[0].gain > 10.0
+    with pytest.raises(ValueError, match="row by row, and these rows got none; give noise_std"):
+        suggest_interactions(by_row, X, y)
+    with pytest.raises(ValueError, match="without error bars, and these rows got some"):
+        suggest_interactions(GPRegressor(**how).fit(X, y), X, y, noise_std=err)
+
+
 def test_printed_as_a_table(interacting):
     frame, y, model = interacting
     found = suggest_interactions(model, frame, y)

@@ -1,5 +1,6 @@
 """Pairs that join a sum: the true one does, none where there is none, from any source and under any likelihood."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import vff
-from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, suggest_interactions
+from vff import Categorical, GPClassifier, GPRegressor, Linear, Matern32, between, fixed, suggest_interactions
 from vff.estimators.pairs import At, Trials
+from vff.estimators.tried import TriedInteractions, TriedPair
+from vff.likelihoods import Poisson
+from vff.parameters import bounds_of
+from vff.priors import LogNormal
 
 NAMES = ("a", "b", "c")
 MAINS = Matern32("a") + Matern32("b") + Matern32("c")
@@ -101,6 +106,53 @@ def test_the_gain_of_a_pair_is_that_of_a_fit(rows):
     assert pair.gain == pytest.approx(rise, abs=0.1)
 
 
+HELD_B = Matern32("b", variance=between(0.1, 10.0), lengthscale=fixed(0.6))
+SAID = {
+    "error bars": {"noise_std": "err"},
+    "a noise that is held": {"noise_variance": fixed(0.08)},
+    "a lengthscale that is held": {"kernel": Matern32("a") + HELD_B + Matern32("c")},
+    "priors": {"priors": {"lengthscale": LogNormal(0.4, 0.1), "noise_variance": LogNormal(0.1, 0.1)}},
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_gain_of_a_pair_is_that_of_a_fit_with_what_was_said_beforehand(name, rows):
+    """Error bars, held numbers, bounds and priors are those of the fit while pairs are tried."""
+    rng, f = np.random.default_rng(5), table(2.0)[1]
+    err = np.where(rng.uniform(size=len(rows)) < 0.5, 0.05, 2.0)
+    own = rows[list(NAMES)].assign(err=err, y=f + err * rng.normal(size=len(rows)))
+    own = own if name == "error bars" else own.assign(y=rows.y)
+    how = {"kernel": MAINS, **SAID[name]}
+    chosen = GPRegressor(**how, interactions=1, frequencies=4).fit(own, "y")
+    (pair,) = chosen.interactions_.joined
+    assert pair.name == "b * c"
+    left = HELD_B.bare(but_known=True) if name == "a lengthscale that is held" else Matern32("b")
+    harmonics = {**dict.fromkeys(NAMES, 4), pair.name: 5}
+    more = {**how, "kernel": how["kernel"] + left * Matern32("c")}
+    some = GPRegressor(**more, frequencies=harmonics, edges={pair.name: 2}).fit(own, "y")
+    alone = GPRegressor(**how, frequencies=4).fit(own, "y")
+    assert pair.gain == pytest.approx(some.elbo_ - alone.elbo_, abs=0.1, rel=5e-3)  # one top or another
+    product = chosen.kernel_.terms[-1]
+    if name == "a lengthscale that is held":
+        assert bounds_of(product.factors[0].lengthscale) == (0.6, 0.6)
+        assert bounds_of(product.factors[0].variance) is None
+        (best, *_) = suggest_interactions(alone, own, "y")
+        assert bounds_of(best.kernel.factors[0].lengthscale) == (0.6, 0.6)
+        assert bounds_of(best.kernel.factors[0].variance) is None
+
+
+def test_noise_that_is_known_hides_no_pair():
+    """Where noise may not be what a sum misses, rough terms leave no residuals: pairs are seen with noise learnt."""
+    rng, n = np.random.default_rng(0), 100
+    own = pd.DataFrame({"a": rng.uniform(0, 10, n), "b": rng.uniform(0, 1, n)}).assign(err=0.02)
+    own["y"] = 2.0 * np.sin(own.a) * own.b + 0.02 * rng.normal(size=n)
+    how = {"kernel": Matern32("a") + Matern32("b"), "noise_std": "err", "noise_variance": 0.0}
+    model = GPRegressor(**how, interactions=1).fit(own, "y")
+    assert joined(model) == ["a * b"]
+    assert model.interactions_.rise > 50.0
+    assert model.noise_variance_ == 0.0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_pair_joins_where_there_is_none(seed):
     frame, f = table(0.0, seed=seed)
@@ -173,6 +225,23 @@ def test_counts_from_memory_and_elsewhere(name, counted, sources):
     assert counted.interactions_.rise > counted.interactions_.needed
 
 
+def test_an_offset_of_counts_is_an_exposure(rows):
+    """log(exposure) is added to the function either way: the same is expected, gained and learnt."""
+    log_exposure = np.random.default_rng(3).normal(size=len(rows))
+    mean = np.log(rows["count"] + 0.5) + log_exposure
+    own = rows[[*NAMES]].assign(
+        off=log_exposure, e=np.exp(log_exposure), count=np.random.default_rng(4).poisson(np.exp(mean))
+    )
+    kinds = ({"likelihood": "poisson", "offset": "off"}, {"likelihood": Poisson(exposure="e")})
+    tried = [regressor(kernel=MAINS, frequencies=2, interactions=1, **own_kind).fit(own, "count") for own_kind in kinds]
+    assert joined(tried[0]) == joined(tried[1]) == ["b * c"]
+    for one, other in zip(*(model.interactions_ for model in tried), strict=True):
+        assert one.columns == other.columns
+        assert one.expected == pytest.approx(other.expected, abs=1e-3)
+    one, other = (model.interactions_[0] for model in tried)
+    assert one.gain == pytest.approx(other.gain, abs=1e-2)
+
+
 def test_labels(rows, sources):
     model = GPClassifier(interactions="auto", frequencies=4).fit(rows[[*NAMES, "label"]], "label")
     assert joined(model) == ["b * c"]
@@ -229,6 +298,40 @@ def test_rows_that_come_later_find_the_pairs_settled(fitted, rows):
     assert joined(back) == ["b * c"]
     with pytest.raises(ValueError, match="collect sums rows for the terms of a kernel, and interactions are products"):
         regressor().collect(parts[0], "y")
+
+
+def test_an_offset_in_the_text_is_found_by_later_rows(rows):
+    own = rows[[*NAMES, "y"]].rename(columns={"a": "off"})
+    own["y"] += own.off
+    model = regressor(kernel="s(b) + s(c) + offset(off)", domain={"b": (-1.0, 1.0), "c": (-1.0, 1.0)})
+    model.partial_fit(own[:150], "y").partial_fit(own[150:], "y")
+    assert joined(model) == ["b * c"]
+    assert model.offset_ == "off"
+    left = model.statistics_.moments.recentred(0.0).target_squared
+    assert left == pytest.approx(np.sum((own.y - own.off) ** 2))
+    alone = clone(model).set_params(interactions=None).fit(own, "y")
+    best, *_ = suggest_interactions(alone, own, "y")
+    written = clone(alone).set_params(kernel="s(b) + s(c)", offset="off").fit(own, "y")
+    assert best.gain == pytest.approx(suggest_interactions(written, own, "y")[0].gain)
+    with pytest.raises(ValueError, match="offset is now 'b', but"):
+        model.set_params(kernel="s(b) + s(c)", offset="b").partial_fit(own, "y")
+
+
+def test_priors_by_column_are_of_the_term_of_that_column(rows):
+    """A product that joins in the middle of a fit changes no name."""
+    own = rows[[*NAMES, "y"]]
+    by_name = {"lengthscale[b]": 0.7, "lengthscale[c]": LogNormal(0.5, 0.1)}
+    model = regressor(kernel=MAINS, priors=by_name).fit(own, "y")
+    assert joined(model) == ["b * c"]
+    _, b, c, product = model.kernel_.terms
+    assert b.lengthscale == pytest.approx(0.7)
+    assert c.lengthscale == pytest.approx(0.5, rel=0.3)
+    assert product.factors[0].lengthscale != pytest.approx(0.7, rel=1e-3)
+    kernel = MAINS + Matern32("b") * Matern32("c")
+    earlier = {"lengthscale[b in b]": 0.7, "lengthscale[b in b * c]": 0.9}
+    written = regressor(kernel=kernel, interactions=None, priors=earlier).fit(own, "y")
+    assert written.kernel_.terms[1].lengthscale == pytest.approx(0.7)
+    assert written.kernel_.terms[3].factors[0].lengthscale == pytest.approx(0.9)
 
 
 def test_a_second_fit_chooses_again(rows):
@@ -316,3 +419,13 @@ def test_printed_as_a_table(fitted):
     assert lines[1][place:] == "yes"
     assert all(line[place:].startswith("no: ") and line[place - 1] == " " for line in lines[2:-1])
     assert lines[-1] == "a pair joins when it gains 4.8 nats, and at most 5 do"
+
+
+def test_the_sentence_says_what_the_table_says():
+    pairs = (TriedPair(("a", "b"), -0.123, None, False, "expected to gain too little"),)
+    tried = TriedInteractions(pairs, 4.0, 5)
+    assert "would have gained about -0.1 nats" in tried.note
+    assert "  -0.1  " in repr(tried)
+    nothing = TriedInteractions((replace(pairs[0], expected=-0.01),), 4.0, 5)
+    assert "would have gained about 0.0 nats" in nothing.note
+    assert "  0.0  " in repr(nothing)

@@ -1,12 +1,13 @@
 """Residuals of sites, terms that are summed apart, and gains on sums alone, against their definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from vff import GPRegressor, Matern32
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import RowPasses, Stopwatch
 from vff.inference import Observed, PartialSum, SumModel, WorkingSites, standardised
 from vff.moments import MomentRequest, RowBlock, distinct_values_for, plan_pass, run_pass, summarise_columns
 
@@ -25,9 +26,8 @@ def rows() -> pd.DataFrame:
 
 def fitted(rows: pd.DataFrame, target: str, likelihood: str) -> tuple[GPRegressor, FittedRows]:
     model = GPRegressor(likelihood=likelihood, frequencies=3).fit(rows[list(NAMES)], rows[target], rows.w)
-    source = model._rows_again(rows[list(NAMES)], rows[target], rows.w)
-    reader = RowPasses(model._spec(), source, Stopwatch()).reader
-    return model, FittedRows(model.fit_, model.statistics_, source, reader, "auto")
+    again = model._rows_again(rows[list(NAMES)], rows[target], rows.w)
+    return model, FittedRows(model.fit_, model.statistics_, again.source, again.reader, "auto")
 
 
 def test_residuals_with_gaussian_noise_are_those_of_the_prediction(rows):
@@ -58,6 +58,10 @@ def test_residuals_of_counts_are_what_the_likelihood_pulls(rows):
     whole, _ = WorkingSites.of(model.fit_, residual=False)(observed, model.posterior_.rows(x))
     f = (mean - model.target_.mean) / model.target_.scale
     np.testing.assert_allclose(whole.pull, left.pull + left.precision * f, atol=1e-6)
+    # an offset is added to f before the likelihood sees it
+    lifted = replace(observed, offset=rows.a.to_numpy())
+    left, _ = WorkingSites.of(model.fit_, residual=True)(lifted, model.posterior_.rows(x))
+    np.testing.assert_allclose(left.pull, rows.w * (rows["count"] - expected * np.exp(rows.a)), atol=1e-6)
 
 
 def test_terms_apart_are_summed_as_they_are_together(rows):
@@ -76,7 +80,7 @@ def test_terms_apart_are_summed_as_they_are_together(rows):
 
 def beside(again: FittedRows, pair: Candidate) -> PartialSum:
     """The terms of a fit at its hyperparameters, and a product that may join."""
-    sums = standardised(again.summed([pair.request]), (), again.fit.target)[0]
+    sums = standardised(again.summed([pair.request]).moments, (), again.fit.target)[0]
     whole = SumModel((*(term.inner for term in again.rows.terms), pair.inner), sums, intercept=100.0)
     theta = again.fit.history[-1].optimum.theta
     return PartialSum.of(whole, range(3), theta, np.ones(theta.size, bool))

@@ -12,7 +12,7 @@ from vff.estimators.binding import Binding, notes_on
 from vff.estimators.coefficients import ReadableMixin
 from vff.estimators.draws import DrawsMixin
 from vff.estimators.effects import EffectsMixin
-from vff.estimators.fitting import Fitted
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch
 from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source, recognised_source, with_word
 from vff.estimators.options import (
@@ -27,11 +27,12 @@ from vff.estimators.options import (
     check_column,
     engine_names,
 )
-from vff.estimators.pairs import fit_choosing, kernel_of
+from vff.estimators.pairs import fit_choosing
 from vff.estimators.progress import lines_of_pass
 from vff.estimators.statistics import Statistics, check_unchanged
 from vff.estimators.tried import TriedInteractions
-from vff.kernels import Kernel, Sum
+from vff.factors import sum_of
+from vff.kernels import Kernel
 from vff.likelihoods import AbstractLikelihood
 from vff.moments import extent_of
 from vff.parameters import bounds_of, start_of
@@ -99,7 +100,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     ) -> Self:
         """Read rows on top of those that came before; nothing of the estimator changes until all of it has worked."""
         errors = noise_std is not None
-        spec = self._spec_for(None if before is None else before.statistics, growing, errors=errors)
+        spec = self._spec(growing, errors=errors)
         found = None if before is None else before.fit
         if found is not None and found.samples is not None and not found.from_sums:
             raise ValueError(
@@ -108,7 +109,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             )
         seen = None if before is None else before.statistics
         source = open_rows(X)
-        spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
+        spec = self._spec_for(spec, source, y, sample_weight, seen)
         if seen is not None:
             check_unchanged(seen.options, spec.options)
         source = self._opened(source, y, sample_weight, spec, seen, noise_std)
@@ -126,11 +127,17 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         rows = getattr(self, "statistics_", None)
         return None if rows is None else Fitted(rows, getattr(self, "fit_", None), {})
 
-    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any, noise_std: Any = None) -> RowPasses:
         """The rows of the fit, to be looked at once more."""
-        spec, source = self._spec_for(self.statistics_), open_rows(X)
-        spec = for_rows(spec, source, y, sample_weight, seen_by(self))
-        return self._opened(source, y, sample_weight, spec, self.statistics_)
+        seen, errors, source = self.statistics_, noise_std is not None, open_rows(X)
+        spec = self._spec_for(self._spec(errors=errors), source, y, sample_weight, seen)
+        if errors != (seen.options.noise_std == repr(BY_ROW)):
+            found = "got some" if errors else "got none"
+            wanted = "without error bars" if errors else "whose error bars were given to fit row by row"
+            raise ValueError(
+                f"the model was fitted to rows {wanted}, and these rows {found}; give noise_std as it was given to fit"
+            )
+        return RowPasses(spec, self._opened(source, y, sample_weight, spec, seen, noise_std), Stopwatch())
 
     def _opened(
         self, rows: Source, y: Any, sample_weight: Any, spec: FitSpec, seen: Statistics | None, noise_std: Any = None
@@ -147,11 +154,14 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         modelled = [column.index for column in seen.binding.columns]
         return recognised_source(self, source, modelled, spec.beside)
 
-    def _spec_for(self, seen: Statistics | None, growing: bool = False, *, errors: bool = False) -> FitSpec:
-        """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all."""
-        spec = self._spec(growing, errors=errors)
+    def _spec_for(self, spec: FitSpec, source: Source, y: Any, sample_weight: Any, seen: Statistics | None) -> FitSpec:
+        """What is asked for of rows on top of those seen, for which pairs of terms were chosen once and for all.
+
+        A text is read even so: it may have named the offset.
+        """
+        spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
         chosen = seen is not None and getattr(self, "interactions_", None) is not None
-        return replace(spec, kernel=kernel_of(seen)) if chosen and seen is not None else spec
+        return replace(spec, kernel=seen.binding.kernel) if chosen and seen is not None else spec
 
     def _spec(self, growing: bool = False, *, errors: bool = False) -> FitSpec:
         """What is asked for, when all options make sense together; a kernel may be text until there are rows.
@@ -193,7 +203,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
             term.term.with_values(values.variance, values.lengthscales, [own.domain.numbers for own in request.factors])
             for term, values, request in zip(rows.terms, fit.terms, rows.moments.request.terms, strict=True)
         )
-        self.kernel_ = learnt[0] if len(learnt) == 1 else Sum(learnt)
+        self.kernel_ = sum_of(learnt)
         self.noise_variance_ = fit.noise_variance
         self.likelihood_ = fit.likelihood
         self.samples_ = fit.samples

@@ -11,7 +11,7 @@ from vff.data.conversion import in_order
 from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
-from vff.factors import KINDS, Kernel, Leaf, Product, Sum, Term, normal_form, or_missing
+from vff.factors import KINDS, Kernel, Leaf, Term, normal_form, or_missing, sum_of
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
 from vff.parameters import bounds_of, start_of
@@ -165,10 +165,7 @@ class Binding:
     @property
     def kernel(self) -> Kernel:
         """The sum of its terms."""
-        terms = tuple(
-            own.term.factors[0] if len(own.columns) == 1 else Product(tuple(own.term.factors)) for own in self.terms
-        )
-        return terms[0] if len(terms) == 1 else Sum(terms)
+        return sum_of([own.term.expression for own in self.terms])
 
     @property
     def text(self) -> str:
@@ -197,7 +194,7 @@ def default_kernel(table: Table, beside: Iterable[Hashable] = ()) -> Kernel:
             f"X has no column beside {listed(tuple(map(str, beside)))}, which the likelihood or the offset takes; "
             "give it one to model"
         )
-    return leaves[0] if len(leaves) == 1 else Sum(tuple(leaves))
+    return sum_of(leaves)
 
 
 def check_levels(binding: Binding, n_rows: int, declared: Callable[[BoundColumn], bool]) -> None:

@@ -9,17 +9,29 @@ import numpy as np
 
 from vff.data import Chunk, DatabaseRows, PassState, Source
 from vff.estimators.binding import Binding, BoundTerm
+from vff.estimators.fitting import plan_of
 from vff.estimators.grouped import residual_cells, sum_groups, summaries_of_groups
 from vff.estimators.statistics import Statistics, Summed, summed
 from vff.estimators.table_summary import NOWHERE
 from vff.estimators.tasks import Reader, RowTask
 from vff.factors import Leaf, Product, Term
-from vff.inference import Fit, Gain, MemoryRows, Observed, SiteSums, WorkingSites, gain_of
+from vff.inference import (
+    Fit,
+    Gain,
+    MemoryRows,
+    Observed,
+    SiteSums,
+    Sums,
+    TargetScale,
+    TermPlan,
+    Units,
+    WorkingSites,
+    gain_of,
+)
 from vff.inference import Term as InnerTerm
 from vff.moments import (
     ColumnRequest,
     MomentRequest,
-    Moments,
     PassPlan,
     PreparedRows,
     RowBlock,
@@ -45,8 +57,9 @@ class Candidate:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """As they were written."""
-        return (*self.left.term.factors, *self.right.term.factors)
+        """Factors of the product: what is known of a column's own hyperparameters is known of it here."""
+        both = zip((*self.left.term.factors, *self.right.term.factors), self.request.factors, strict=True)
+        return tuple(leaf.bare(but_known=True).settled(own.domain) for leaf, own in both)
 
     @property
     def columns(self) -> tuple[Any, Any]:
@@ -55,16 +68,33 @@ class Candidate:
         return one, other
 
     @property
-    def inner(self) -> InnerTerm:
+    def _bound(self) -> BoundTerm:
+        """The product over its columns."""
+        term = Term(self.leaves)
+        gaps = tuple(any(own.gaps) for own in (self.left, self.right))
+        return BoundTerm(term, term.name, (*self.left.columns, *self.right.columns), gaps if any(gaps) else ())
+
+    @property
+    def _free(self) -> InnerTerm:
         return InnerTerm((*self.left.inner.factors, *self.right.inner.factors))
+
+    @property
+    def inner(self) -> InnerTerm:
+        """As learning sees it."""
+        units = Units.of(TargetScale(0.0, 1.0), (self._free,), MomentRequest((self.request,)))
+        (term,) = units.bounded((self._free,), (self._bound.limits,))  # the variance, in units of y, is not among them
+        return term
+
+    def plan(self, rows: Statistics) -> TermPlan:
+        """What is asked of the product where it joins the terms of rows."""
+        harmonics = tuple(own.basis.detail for own in self.request.factors)
+        return replace(plan_of(self._bound, rows, harmonics), term=self._free)
 
     def kernel(self, variance: float | None = None, values: Sequence[float] = ()) -> Product:
         """The product, with hyperparameters in the user's units where these are given."""
-        domains = [own.domain for own in self.request.factors]
         if variance is None:
-            both = zip(self.leaves, domains, strict=True)
-            return Product(tuple(leaf.bare().settled(domain) for leaf, domain in both))
-        product = Term(self.leaves).with_values(variance, values, domains)
+            return Product(self.leaves)
+        product = Term(self.leaves).with_values(variance, values)
         assert isinstance(product, Product)
         return product
 
@@ -118,19 +148,20 @@ class FittedRows:
         each = zip(apart, candidates, strict=True)
         return [gain_of(own.inner, found.moments.term(s), noise, widest) for s, own in each]
 
-    def summed(self, more: Sequence[TermRequest]) -> Moments:
+    def summed(self, more: Sequence[TermRequest]) -> Sums:
         """The sums of the terms of the fit together with more: of rows with Gaussian noise, else of their sites."""
         request = self.with_terms(more)
         if not self.fit.from_sums:
             query = WorkingSites.of(self.fit, residual=False)
-            return self._asked(VisitPairs(*self._read(request), query, None, 0.0)).moments
+            found = self._asked(VisitPairs(*self._read(request), query, None, 0.0))
+            return Sums(found.moments, sites_of=float(found.totals[0]))
         moments, before = self._asked(SumPairs(*self._read(request), self.rows.moments.offset)).moments, self.rows.n
         if moments.n != before:
             raise ValueError(
                 f"the rows were expected to be the {before:,} that the sum was fitted to, found {moments.n:,}; give "
                 "rows that do not change while they are read"
             )
-        return moments
+        return Sums(moments)
 
     def _read(self, request: MomentRequest) -> tuple[Reader, Binding, MomentRequest, str]:
         return self.reader, self.rows.binding, request, self.engine
@@ -174,8 +205,9 @@ class SumPairs(PairTask):
     kind: ClassVar[Any] = Summed
 
     def __call__(self, chunk: Chunk) -> Summed:
-        source = self.reader.batch(chunk, self.binding).source
-        return summed(source, self.binding, self.plan(source), self.offset, beyond=False)
+        batch = self.reader.batch(chunk, self.binding)
+        source, variances = batch.source, self.reader.variances(batch)
+        return summed(source, self.binding, self.plan(source), self.offset, beyond=False, variances=variances)
 
     def from_groups(self, rows: DatabaseRows) -> Summed:
         """By combination of values."""
@@ -197,7 +229,7 @@ class VisitPairs(PairTask):
         batch = self.reader.batch(chunk, self.binding)
         source, fresh = batch.source, replace(self.query, tables={})  # which belong to the values of these rows
         prepared = PreparedRows(self.plan(source, self.apart), source)
-        rows = MemoryRows(prepared, Observed(source.y, batch.extra, source.w), counted=False)
+        rows = MemoryRows(prepared, Observed(source.y, batch.extra, source.w, batch.offset), counted=False)
         return rows.sums(fresh, features=False)
 
     def from_groups(self, rows: DatabaseRows) -> SiteSums:

@@ -15,6 +15,7 @@ from vff.data.table import Table
 from vff.estimators.arguments import flag
 from vff.estimators.base import AdditiveModel
 from vff.estimators.effects import Effects
+from vff.estimators.fitting import RowPasses
 from vff.estimators.formulas import for_rows
 from vff.estimators.named import introduce, used_columns, with_word
 from vff.estimators.predict_classes import ClassificationMixin
@@ -255,15 +256,15 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
                     twin.partial_fit(rows, labels, classes, weights)
         return self._become(twin)
 
-    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> Source:
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any, noise_std: Any = None) -> RowPasses:
         """With ones in the rows of the second class."""
         source, second = open_rows(X), self.classes_.tolist()[1]
         if source.whole is None:
             source, _, (column, weight) = self._labelled(source, y, sample_weight)
-            return super()._rows_again(source, Positive(column, second), weight)
+            return super()._rows_again(source, Positive(column, second), weight, noise_std)
         source = source.assigned(self._named(source, y, sample_weight), y, sample_weight)
         ones = coded(as_labels(source.y), self.classes_).astype(float)
-        return super()._rows_again(source.whole, ones, source.w)
+        return super()._rows_again(source.whole, ones, source.w, noise_std)
 
     def _labelled(self, source: Source, y: Any, sample_weight: Any) -> tuple[Source, Roles, Any]:
         """The rows, what their columns are for, and the names of targets and weights."""

@@ -7,7 +7,6 @@ from sklearn.utils.validation import check_is_fitted
 from vff.data import open_rows
 from vff.estimators.base import AdditiveModel
 from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, learnt
-from vff.estimators.formulas import for_rows, seen_by
 from vff.estimators.named import introduce_source
 from vff.estimators.options import BY_ROW
 from vff.estimators.statistics import Statistics, check_unchanged
@@ -133,7 +132,7 @@ class CollectingModel(AdditiveModel):
 
     def _learnt_from(self, rows: Statistics) -> Self:
         """What these sums teach; nothing changes unless all of it works."""
-        spec, watch = self._spec_for(rows, errors=rows.options.noise_std == repr(BY_ROW)), Stopwatch()
+        spec, watch = self._spec(errors=rows.options.noise_std == repr(BY_ROW)), Stopwatch()
         with watch("learn"):
             found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
         self._store(Fitted(rows, found, dict(watch)), spec.progress)
@@ -143,7 +142,7 @@ class CollectingModel(AdditiveModel):
         self, X: Any, y: Any, sample_weight: Any, seen: Statistics | None, noise_std: Any = None
     ) -> Statistics:
         """The sums of some rows, on top of those seen."""
-        spec = self._spec_for(seen, growing=True, errors=noise_std is not None)
+        spec = self._spec(growing=True, errors=noise_std is not None)
         self._check_sums("collect")
         if spec.most_pairs and seen is None:
             raise ValueError(
@@ -151,7 +150,7 @@ class CollectingModel(AdditiveModel):
                 "the first rows with fit or partial_fit, or write the products in the kernel"
             )
         source = open_rows(X)
-        spec = for_rows(spec, source, y, sample_weight, None if seen is None else seen_by(self))
+        spec = self._spec_for(spec, source, y, sample_weight, seen)
         if seen is not None:
             check_unchanged(seen.options, spec.options)
         source = self._opened(source, y, sample_weight, spec, seen, noise_std)

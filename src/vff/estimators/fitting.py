@@ -4,7 +4,7 @@ Estimators, commands and tests come through here.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from vff.data import NEEDS_REVISITS, Checkpoint, PassState, Source, check_same_rows
 from vff.data.checks import check_target, check_weights
 from vff.data.conversion import is_grouped
-from vff.estimators.binding import BoundColumn, check_levels, joined
+from vff.estimators.binding import BoundColumn, BoundTerm, check_levels, joined
 from vff.estimators.options import FitSpec, check_sampling_size, check_size
 from vff.estimators.progress import lines_of_rows, plan_text
 from vff.estimators.statistics import (
@@ -97,18 +97,27 @@ def _widest(rows: Statistics, place: Place) -> ColumnSummary:
 
 def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None) -> Fit:
     """Hyperparameters and posterior, from where an earlier fit left them."""
-    method = spec.method()
-    chains = spec.chains.plan() if method.samples else None
-    ranges = (tuple(_widest(rows, place) for place in term.columns) for term in rows.terms)
-    plans = tuple(
-        TermPlan(term.name, rows.binding.labels(term), term.inner, term.given, M, own, detail, term.limits)
-        for term, M, own, detail in zip(rows.terms, rows.harmonics, ranges, rows.highest_frequencies, strict=True)
-    )
-    task = FitTask(
+    return spec.method().fit(task_of(spec, rows, data, before))
+
+
+def plan_of(term: BoundTerm, rows: Statistics, M: tuple[int | None, ...], highest_frequency: int = 0) -> TermPlan:
+    """What is asked of a term over the columns of rows."""
+    ranges = tuple(_widest(rows, place) for place in term.columns)
+    labels = rows.binding.labels(term)
+    return TermPlan(term.name, labels, term.inner, term.given, M, ranges, highest_frequency, term.limits)
+
+
+def task_of(
+    spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None = None, more: Sequence[TermPlan] = ()
+) -> FitTask:
+    """What is asked of inference: the terms that rows were read for, and more beside them."""
+    chains = spec.chains.plan() if spec.method().samples else None
+    own = zip(rows.terms, rows.harmonics, rows.highest_frequencies, strict=True)
+    plans = (*(plan_of(term, rows, M, detail) for term, M, detail in own), *more)
+    return FitTask(
         plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
         spec.batch, spec.covariance, spec.engine, chains, spec.priors, before, noise_limits=spec.noise_limits,
     )  # fmt: skip
-    return method.fit(task)
 
 
 def _after_visits(found: Fit, rows: Statistics, data: Visited) -> Statistics:

@@ -1,13 +1,12 @@
 """Which products of columns are worth adding to a fitted sum: one more look at the rows, no fit per pair."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from vff.estimators.base import AdditiveModel
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import RowPasses, Stopwatch
 from vff.factors import Product
 from vff.inference import Gain, Units
 from vff.moments import MomentRequest
@@ -47,7 +46,9 @@ class Interactions(tuple[Interaction, ...]):
         return "\n".join(lines)
 
 
-def suggest_interactions(model: AdditiveModel, X: Any, y: Any = None, sample_weight: Any = None) -> Interactions:
+def suggest_interactions(
+    model: AdditiveModel, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None
+) -> Interactions:
     """Rank pairs of columns by what adding their product would gain in the bound of a fitted sum.
 
     Looks at the rows once more: what the fit leaves of them is summed against products of coarse features of every pair
@@ -60,7 +61,7 @@ def suggest_interactions(model: AdditiveModel, X: Any, y: Any = None, sample_wei
     ----------
     model : GPRegressor or GPClassifier
         Fitted; a classifier of two classes.
-    X, y, sample_weight
+    X, y, sample_weight, noise_std
         The rows of the fit, as ``fit`` takes them: a table in memory, files, chunks, Dask collections, databases.
 
     Returns
@@ -89,12 +90,9 @@ def suggest_interactions(model: AdditiveModel, X: Any, y: Any = None, sample_wei
             "classes; ask for estimators_[k], with y that says whether a row is of class k"
         )
     check_is_fitted(model, "posterior_")
-    spec = model._spec_for(model.statistics_)
-    source = model._rows_again(X, y, sample_weight)
-    if not model.fit_.from_sums:
-        source = source.revisitable()
-    reader = RowPasses(spec, source, Stopwatch()).reader
-    again = FittedRows(model.fit_, model.statistics_, source, reader, model.engine)
+    rows = model._rows_again(X, y, sample_weight, noise_std)
+    rows = rows if model.fit_.from_sums else replace(rows, source=rows.source.revisitable())
+    again = FittedRows(model.fit_, model.statistics_, rows.source, rows.reader, model.engine)
     candidates = candidates_of(model.statistics_)
     ranked = sorted(zip(candidates, again.gains(candidates), strict=True), key=lambda own: -own[1].nats)
     return Interactions(_interaction(again, *own) for own in ranked)

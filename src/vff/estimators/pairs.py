@@ -10,31 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vff.data import Source
 from vff.estimators.candidates import Candidate, FittedRows, candidates_of
-from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit
+from vff.estimators.fitting import Fitted, RowPasses, Stopwatch, fit, learnt, task_of
 from vff.estimators.options import FitSpec
-from vff.estimators.statistics import Statistics
 from vff.estimators.tried import TriedInteractions, TriedPair
-from vff.factors import Leaf, Product, Sum
-from vff.inference import (
-    LARGEST_DIRECT,
-    REACH,
-    Fit,
-    Gain,
-    PartialSum,
-    Posterior,
-    SumModel,
-    TermFit,
-    Units,
-    standardised,
-)
+from vff.factors import Product, sum_of
+from vff.inference import LARGEST_DIRECT, Fit, Gain, Joining, PartialSum, SumModel, Sums, TermFit, Units, model_beside
 from vff.kernels import Kernel
-from vff.likelihoods import Gaussian
 
 _PAYS = 3.0  # nats that a pair must gain, and the logarithm of the number of pairs on top
 _HOPEFUL = 0.5  # of that, which it must be expected to gain to be fitted: a fit may gain twice as much
@@ -42,11 +29,6 @@ _MOST_FAILURES = 2  # pairs that did not pay before it ends
 _EXPECTED_MISS = 1.5  # times what is known to be missed for want of features
 _MORE = 3  # pairs that are summed beyond those that may join: two may tell one story
 _LARGEST_PAIR = 1600  # coarse features of a pair that is looked at: levels have as many as there are
-
-
-def kernel_of(rows: Statistics) -> Kernel:
-    """The kernel that rows were summed for."""
-    return _sum([_expression(term.term.factors) for term in rows.terms])
 
 
 def fit_choosing(spec: FitSpec, source: Source, before: Fitted | None = None) -> Fitted:
@@ -100,14 +82,6 @@ def _limited(found: Fitted) -> float:
     return stage.bound_gap if any(ended) and stage.bound_gap > stage.tolerance else 0.0
 
 
-def _expression(leaves: Sequence[Leaf]) -> Leaf | Product:
-    return leaves[0] if len(leaves) == 1 else Product(tuple(leaves))
-
-
-def _sum(terms: Sequence[Leaf | Product]) -> Kernel:
-    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
-
-
 @dataclass
 class Choice:
     """Which pairs join, for a likelihood and a source."""
@@ -133,7 +107,7 @@ class Choice:
         every = [alone.seconds, dict(watch), {} if last is alone else last.seconds]
         phases = dict.fromkeys(phase for own in every for phase in own)
         seconds = {phase: sum(own.get(phase, 0.0) for own in every) for phase in phases}
-        kernel = kernel_of(last.statistics) if trials.joined else self.spec.kernel
+        kernel = last.statistics.binding.kernel if trials.joined else self.spec.kernel
         return last._replace(interactions=tried, seconds=seconds), kernel
 
     def _fitted(self, trials: "Trials") -> "tuple[Fitted, float | None, Trials]":
@@ -152,8 +126,8 @@ class Choice:
 
     def _with(self, trials: "Trials") -> tuple[Fitted, float]:
         """The sum with the pairs that joined, and by how much its bound is higher."""
-        terms = (_expression(term.term.factors) for term in self.alone.statistics.terms)
-        spec = replace(self.spec, kernel=_sum([*terms, *trials.kernels]))
+        terms = (term.term.expression for term in self.alone.statistics.terms)
+        spec = replace(self.spec, kernel=sum_of([*terms, *trials.kernels]))
         last = fit(spec, self.source, start=trials.start)
         assert last.fit is not None
         assert self.alone.fit is not None
@@ -166,13 +140,13 @@ class Choice:
         rows, reader = self.alone.statistics, RowPasses(self.spec, self.source, Stopwatch()).reader
         again = FittedRows(fitted, rows, self.source, reader, self.spec.engine)
         small = [own for own in found if own.request.size <= _LARGEST_PAIR]
-        ranked = sorted(zip(small, again.gains(small), strict=True), key=lambda own: -own[1].nats)
-        active = [
-            np.full(len(term.inner.names), own.active) for term, own in zip(rows.terms, fitted.terms, strict=True)
-        ]
-        at = At(fitted.history[-1].optimum.theta, np.concatenate([*active, [fitted.from_sums]]))
+        loose = self._loose()
+        gains = (again if loose is None else replace(again, fit=loose)).gains(small)
+        ranked = sorted(zip(small, gains, strict=True), key=lambda own: -own[1].nats)
+        at, loosely = At.of(fitted), None if loose is None else At.of(loose)
         large = [own for own in found if own.request.size > _LARGEST_PAIR]
-        trials = Trials(again, self.spec, [own for own, _ in ranked], [gain for _, gain in ranked], large, needed, at)
+        pairs, expected = [own for own, _ in ranked], [gain for _, gain in ranked]
+        trials = Trials(again, self.spec, pairs, expected, large, needed, at, loosely=loosely)
         while True:
             before = len(trials.joined)
             trials = trials.tried(most)
@@ -181,12 +155,36 @@ class Choice:
                 return trials
             trials = trials.looked_at()
 
+    def _loose(self) -> Fit | None:
+        """The sum without pairs, and with a noise that is learnt; None where it is learnt anyway."""
+        rows, loose = self.alone.statistics, _loosened(self.spec)
+        return None if loose is None else learnt(loose, rows, Sums(rows.moments, rows.tails), None)
+
+
+def _loosened(spec: FitSpec) -> FitSpec | None:
+    """The same with noise that is learnt, whatever was said of it (see ``Joining``); None where nothing was."""
+    priors = dict(spec.priors or {})
+    said = priors.pop("noise_variance", None) is not None or spec.noise == 0.0 or spec.noise_limits is not None
+    if not said or not spec.likelihood.conjugate:
+        return None
+    return replace(spec, noise=None, noise_limits=None, priors=priors or None, progress=lambda message: None)
+
 
 class At(NamedTuple):
-    """Where learning stands: logarithms of hyperparameters, and which of them move."""
+    """Where learning stands: logarithms of hyperparameters, and which of them move unless they are held."""
 
     theta: np.ndarray
     free: np.ndarray
+
+    @classmethod
+    def of(cls, fit: Fit) -> "At":
+        """Where a fit has ended; terms that came to nothing stay nothing."""
+        moves = [own.active for own in fit.terms for _ in (own.variance, *own.lengthscales)]
+        return cls(fit.history[-1].optimum.theta, np.array([*moves, True]))
+
+    @classmethod
+    def here(cls, some: PartialSum) -> "At":
+        return cls(some.theta, some.free)
 
 
 @dataclass(frozen=True)
@@ -211,8 +209,10 @@ class Trials:
     """Why others did not join, where that is not what they gained."""
     start: Fit | None = None
     """Hyperparameters of the terms and of those that joined, to start from."""
-    posterior: Posterior | None = None
-    """Of the terms and those that joined, at coarse features."""
+    loose: Fit | None = None
+    """The same with noise that is learnt, and with its posterior, at coarse features: what the next look is from."""
+    loosely: At | None = None
+    """Where learning stands with noise that is learnt; None where it is learnt anyway."""
 
     @property
     def kernels(self) -> list[Product]:
@@ -226,10 +226,8 @@ class Trials:
 
     def looked_at(self) -> "Trials":
         """With what the pairs that are left would gain of what the sum leaves unexplained now."""
-        assert self.start is not None
-        assert self.posterior is not None
-        fit, left = replace(self.start, posterior=self.posterior), self._left
-        again, expected = replace(self.again, fit=fit), list(self.expected)
+        assert self.loose is not None
+        left, again, expected = self._left, replace(self.again, fit=self.loose), list(self.expected)
         for s, gain in zip(left, again.gains([self.pairs[s] for s in left]), strict=True):
             expected[s] = gain
         return replace(self, again=again, expected=expected)
@@ -251,7 +249,8 @@ class Trials:
         fits = self._hopeful(most)
         if not fits:
             return self
-        now, T = self._first(fits), len(self.again.fit.posterior.request.terms)
+        sums, T = self.again.summed([self.pairs[s].request for s in fits]), len(self.again.fit.posterior.request.terms)
+        now = self._standing(sums, fits)
         place, left = {s: T + i for i, s in enumerate(fits)}, {s: self.expected[s] for s in fits}
         gains, before, reasons = list(self.gains), len(self.joined) - T, self.reasons
         while left and len(now.kept) + before < most and len(gains) - len(now.kept) - before < _MOST_FAILURES:
@@ -267,21 +266,26 @@ class Trials:
                 now = trial
                 left = {other: now.expected(place[other]) for other in left}  # two pairs may tell one story
         joined = (*self.joined, *(fits[c - T] for c in now.kept[T:]))
-        found = {"gains": tuple(gains), "joined": joined, "reasons": reasons, "at": At(now.theta, now.free)}
-        posterior = now.model.posterior(now.model.at(now.theta), now.theta)
-        return replace(self, **found, start=self._start(now), posterior=posterior)
+        found = {"gains": tuple(gains), "joined": joined, "reasons": reasons, "at": At.here(now.asked)}
+        seen = now.loose
+        posterior = seen.model.posterior(seen.model.at(seen.theta), seen.theta)
+        loose = replace(self._start(seen), posterior=posterior)
+        loosely = None if self.loosely is None else At.here(seen)
+        return replace(self, **found, start=self._start(now.asked), loose=loose, loosely=loosely)
 
-    def _first(self, fits: Sequence[int]) -> PartialSum:
+    def _standing(self, sums: Sums, fits: Sequence[int]) -> Joining:
+        """The terms of the fit and those that joined, in sums that have products that might."""
+        kept, spec = range(len(self.again.fit.posterior.request.terms)), _loosened(self.spec)
+        asked = PartialSum.of(self._model(self.spec, sums, fits), kept, *self.at)
+        if spec is None or self.loosely is None:
+            return Joining(asked, asked)
+        return Joining(asked, PartialSum.of(self._model(spec, sums, fits), kept, *self.loosely))
+
+    def _model(self, spec: FitSpec, sums: Sums, fits: Sequence[int]) -> SumModel:
         """The terms of the fit and those that joined, beside products that might."""
         fit, rows = self.again.fit, self.again.rows
-        sums = self.again.summed([self.pairs[s].request for s in fits])
-        terms = (*(term.inner for term in rows.terms), *(self.pairs[s].inner for s in (*self.joined, *fits)))
-        constant = REACH**2 if self.spec.centred and not fit.likelihood.locates else None
-        if fit.from_sums:
-            whole = SumModel(terms, standardised(sums, (), fit.target)[0], intercept=constant)
-        else:
-            whole = SumModel(terms, sums, sites=True, intercept=constant, widest=fit.likelihood.widest)
-        return PartialSum.of(whole, range(len(terms) - len(fits)), *self.at)
+        products = [self.pairs[s].plan(rows) for s in (*self.joined, *fits)]
+        return model_beside(task_of(spec, rows, sums, more=products), fit)
 
     def _start(self, now: PartialSum) -> Fit:
         """The fit with the hyperparameters of these terms, in the user's units."""
@@ -294,8 +298,10 @@ class Trials:
         terms = tuple(TermFit(name, own[0], tuple(own[1:]), None, None, 0.0, on) for name, own, on in each)
         if not fit.from_sums:
             return replace(fit, terms=terms, memory=None)
-        noise = setting.noise * fit.target.scale**2
-        return replace(fit, terms=terms, noise_variance=noise, likelihood=Gaussian(noise), memory=None)
+        likelihood: Any = fit.likelihood  # which has a variance; of none beside error bars there stays none
+        noise = setting.noise * fit.target.scale**2 if model.row_noise is None else 0.0
+        likelihood = replace(likelihood, variance=noise)
+        return replace(fit, terms=terms, noise_variance=noise, likelihood=likelihood, memory=None)
 
     def without_last(self, rise: float) -> "Trials":
         """Where the fit did not gain what was expected of the pairs together."""

@@ -66,9 +66,9 @@ class TriedInteractions:
             return of
         which = "the next" if joined else "the best"
         by_itself = " by itself" if left.why.endswith("that joined") else ""
-        found = f"would have gained about {max(0.0, left.expected or 0.0):,.1f} nats{by_itself}"
+        found = f"would have gained about {_nats(left.expected)} nats{by_itself}"
         if left.gain is not None:
-            found = f"gained {left.gain:,.1f} nats"
+            found = f"gained {_nats(left.gain)} nats"
         return f"{of}; {which}, {left.name}, {found}, where {self.needed:.1f} were asked for" + (
             "" if left.why.endswith("too little") else f": {left.why}"
         )
@@ -94,4 +94,4 @@ class TriedInteractions:
 
 
 def _nats(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
+    return "-" if value is None else f"{round(value, 1) + 0.0:,.1f}"  # minus nothing is nothing

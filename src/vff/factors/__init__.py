@@ -24,7 +24,7 @@ from vff.factors.protocol import (
     with_room,
 )
 from vff.factors.registry import KINDS, Kind
-from vff.factors.terms import Term, normal_form
+from vff.factors.terms import Term, normal_form, sum_of
 from vff.factors.transform import EdgeTransform, StackedTransform, TermTransform
 from vff.kinds import FACTORS
 
@@ -62,6 +62,7 @@ __all__ = [
     "normal_form",
     "or_missing",
     "rows_may_miss",
+    "sum_of",
     "tails_together",
     "tails_without",
     "with_room",

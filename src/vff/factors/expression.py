@@ -196,9 +196,10 @@ class Leaf(_Expression):
         """The same with what a fit settles beside hyperparameters, given its domain; itself where that is nothing."""
         return self
 
-    def bare(self) -> Self:
-        """The same with no hyperparameters."""
-        return self._replaced(dict.fromkeys(("variance", *self.given)))
+    def bare(self, *, but_known: bool = False) -> Self:
+        """The same with no hyperparameters; ``but_known``: none but those, the variance aside, that are not free."""
+        left = [name for name, value in self.given.items() if not but_known or bounds_of(value) is None]
+        return self._replaced(dict.fromkeys(("variance", *left)))
 
     @property
     def in_order(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vff.basis import Domain
-from vff.factors.expression import Column, Kernel, Leaf, Product, factors_of, summands
+from vff.factors.expression import Column, Kernel, Leaf, Product, Sum, factors_of, summands
 from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor
 from vff.parameters import kept
@@ -35,6 +35,11 @@ class Term:
     def names(self) -> tuple[str, ...]:
         """What its factors are called."""
         return tuple(factor.name for factor in self.factors)
+
+    @property
+    def expression(self) -> Leaf | Product:
+        """One factor as it is, several as a product."""
+        return self.factors[0] if len(self.factors) == 1 else Product(self.factors)
 
     @property
     def inner(self) -> tuple[Factor, ...]:
@@ -80,7 +85,12 @@ class Term:
         )
         if domains is not None:
             factors = tuple(factor.settled(domain) for factor, domain in zip(factors, domains, strict=True))
-        return factors[0] if len(factors) == 1 else Product(factors)
+        return Term(factors).expression
+
+
+def sum_of(terms: Sequence[Leaf | Product]) -> Kernel:
+    """One term as it is, several as a sum."""
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
 
 
 def normal_form(kernel: Kernel) -> tuple[Term, ...]:

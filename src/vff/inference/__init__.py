@@ -15,6 +15,7 @@ from vff.inference.learning.records import Optimum
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit, TermFit
+from vff.inference.methods.joining import Joining, model_beside
 from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
@@ -46,6 +47,7 @@ __all__ = [
     "Gain",
     "Intercept",
     "InterceptPosterior",
+    "Joining",
     "MemoryRows",
     "Method",
     "NormalEquations",
@@ -79,6 +81,7 @@ __all__ = [
     "largest_that_fits",
     "maximise",
     "memory_needed",
+    "model_beside",
     "no_sums",
     "on_coverage",
     "rescale",

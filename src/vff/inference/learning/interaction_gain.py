@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -44,6 +44,7 @@ def gain_of(term: Term, moments: Moments, noise: float, widest: float = np.inf) 
             for share in _SHARES
             for values in together([(name, own.starts) for name, _, own in term.parameters])
         ]
+        tried = [model.parameters.clip(theta) for theta in tried]  # what is held or bounded stays so
         start = max(tried, key=lambda theta: bound_at(model, theta))
         try:
             optimum, _ = maximise(model, start, free=model.learnt, gain=_ENOUGH)
@@ -63,16 +64,16 @@ class PartialSum:
     theta: np.ndarray
     """Logarithms of the hyperparameters of the terms that are kept, one after another, and of the noise."""
     free: np.ndarray
-    """Which of them move."""
+    """Which of them move: none that is held."""
     elbo: float
 
     @classmethod
     def of(cls, whole: SumModel, kept: Sequence[int], theta: np.ndarray, free: np.ndarray) -> "PartialSum":
         """At hyperparameters that are the best for these terms already."""
         some = cls(whole, tuple(kept), theta, free, np.nan)
-        return replace(some, elbo=bound_at(some.model, theta))
+        return replace(some, free=free & some.model.learnt, elbo=bound_at(some.model, theta))
 
-    @property
+    @cached_property
     def model(self) -> SumModel:
         """The terms that are kept."""
         return _some(self.whole, self.kept)
@@ -84,8 +85,9 @@ class PartialSum:
 
     def expected(self, s: int) -> Gain:
         """What one term more would gain of what these leave, which stay as they are, by ``gain_of``."""
-        model, moments, setting = self.model, self.whole.moments, self.setting
-        form = model.at(self.theta)
+        model, setting, form = self.model, self.setting, self.model.at(self.theta)
+        whole, here = self.whole.weighed_at(setting)  # with the error bars of rows in their weights
+        moments = whole.moments
         raw = model.transform(setting).transpose(form.mean)
         left, own = moments.projects[s].copy(), moments.term(s)
         for t, place in zip(self.kept, model.moments.request.slices, strict=True):
@@ -93,23 +95,41 @@ class PartialSum:
             left -= block @ raw[place]
         if form.intercept_posterior is not None:
             left -= form.intercept_posterior.mean * own.features_sums[0]
-        residual = replace(own, projects=(left,), target=0.0, target_squared=0.0).scaled(1.0 / setting.noise)
-        return gain_of(self.whole.terms[s], residual, setting.noise, self.whole.widest)
+        residual = replace(own, projects=(left,), target=0.0, target_squared=0.0).scaled(1.0 / here.noise)
+        noise = whole.rows / residual.weight if residual.weight > 0.0 else 1.0
+        return gain_of(whole.terms[s], residual, noise, whole.widest)
 
     def joined(self, s: int, values: Mapping[str, float]) -> "PartialSum":
         """With one term more, all of them learnt again from where they are and from ``values`` for the new one."""
-        kept = (*self.kept, s)
-        model, own = _some(self.whole, kept), np.log([values[name] for name in self.whole.terms[s].names])
+        own = np.log([values[name] for name in self.whole.terms[s].names])
         start = np.concatenate([self.theta[:-1], own, self.theta[-1:]])
         free = np.concatenate([self.free[:-1], np.ones(own.size, bool), self.free[-1:]])
-        nothing: dict[str, Any] = {"kept": kept, "theta": start, "free": free, "elbo": -np.inf}
+        return replace(self, kept=(*self.kept, s))._learnt(start, free)
+
+    def _learnt(self, start: np.ndarray, free: np.ndarray) -> "PartialSum":
+        """At the best hyperparameters for the terms that are kept; nothing where there is no model to start from."""
+        model, free = self.model, free & self.model.learnt
         try:
             with threads_for(model.size):
                 optimum, closed = maximise(model, start, free=free, gain=_PRECISE)
         except FloatingPointError:
-            return replace(self, **nothing)
-        return replace(self, kept=kept, theta=optimum.theta, free=free, elbo=float(closed.as_learnt.elbo))
+            return replace(self, theta=start, free=free, elbo=-np.inf)
+        return replace(self, theta=optimum.theta, free=free, elbo=float(closed.as_learnt.elbo))
+
+    def within(self, other: "PartialSum") -> "PartialSum":
+        """The same terms in the model of another, learnt again from where they are and from the noise there."""
+        start, some = np.append(self.theta[:-1], other.theta[-1]), replace(self, whole=other.whole)
+        return some._learnt(start, np.append(self.free[:-1], True))
 
 
 def _some(whole: SumModel, kept: Sequence[int]) -> SumModel:
-    return replace(whole, terms=tuple(whole.terms[s] for s in kept), moments=whole.moments.terms(kept))
+    """Some of the terms, with what is known of their hyperparameters and of the noise."""
+    sizes = [len(term.names) for term in whole.terms]
+    places = [first + i for first, s in zip(whole.variances[list(kept)], kept, strict=True) for i in range(sizes[s])]
+    return replace(
+        whole,
+        terms=tuple(whole.terms[s] for s in kept),
+        moments=whole.moments.terms(kept),
+        known=None if whole.known is None else whole.known.taken([*places, len(whole.keys) - 1]),
+        noisy=None if whole.noisy is None else whole.noisy.terms(kept),
+    )

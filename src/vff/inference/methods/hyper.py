@@ -113,15 +113,22 @@ def held_or_bounded(own: Parameter, limits: tuple[float, float] | None) -> Param
 
 
 def labels_of(plans: Sequence[TermPlan]) -> list[list[str]]:
-    """Whose every hyperparameter beside the variances is: its column's, and the term's too where there are several."""
+    """Whose every hyperparameter beside the variances is: its column's, and the term's too where there are several.
+
+    That of the one term of a column alone is the column's, whatever products there are beside it: these may join later.
+    """
     every = [(own.name, plan.labels[d]) for plan in plans for _, d, own in plan.term.parameters]
-    return [
-        [
-            _bare(plan.labels[d]) + ("" if every.count((own.name, plan.labels[d])) == 1 else f" in {plan.name}")
-            for _, d, own in plan.term.parameters
-        ]
-        for plan in plans
-    ]
+    alone = [(own.name, plan.labels[0]) for plan in plans if _is_alone(plan) for _, _, own in plan.term.parameters]
+
+    def label(plan: TermPlan, own: tuple[str, str]) -> str:
+        of_column = every.count(own) == 1 or (_is_alone(plan) and alone.count(own) == 1)
+        return _bare(own[1]) + ("" if of_column else f" in {plan.name}")
+
+    return [[label(plan, (own.name, plan.labels[d])) for _, d, own in plan.term.parameters] for plan in plans]
+
+
+def _is_alone(plan: TermPlan) -> bool:
+    return len(plan.labels) == 1
 
 
 def _bare(label: str) -> str:
@@ -167,8 +174,9 @@ def check_names(plans: Sequence[TermPlan], others: Sequence[str], given: Mapping
         both = zip(plan.term.parameters, labels, strict=True)
         names += [f"variance[{plan.name}]", *(f"{own.name}[{label}]" for (_, _, own), label in both)]
     names += others
+    known = {*names, *(name.partition("[")[0] for name in names), *map(_earlier, names)}
     for key in given or {}:
-        if key not in names and key not in {name.partition("[")[0] for name in names}:
+        if key not in known:
             raise ValueError(f"priors names {shown(key)}, which the model does not have; it has {', '.join(names)}")
 
 
@@ -180,7 +188,13 @@ def with_priors(parameters: Sequence[Parameter], given: Mapping[str, Any] | None
 def requested_prior(own: Parameter, given: Mapping[str, Any] | None) -> Any:
     """What the user gave for a hyperparameter, by its name or for all of its kind."""
     requested = given or {}
-    return requested.get(own.name, requested.get(own.kind))
+    return next((requested[name] for name in (own.name, _earlier(own.name), own.kind) if name in requested), None)
+
+
+def _earlier(name: str) -> str:
+    """What ``lengthscale[x]`` was called beside products with x, and may still be: ``lengthscale[x in x]``."""
+    kind, bracket, label = name.partition("[")
+    return f"{kind}[{label[:-1]} in {label}" if bracket else name
 
 
 def with_prior(own: Parameter, given: Any) -> Parameter:

@@ -25,8 +25,7 @@ from vff.inference.methods.task import FitTask, TermPlan
 from vff.moments import MomentRequest
 from vff.priors import AbstractPrior, LogNormal
 
-FEW_ROWS = 20
-"""Fewer have weak priors of their own."""
+_ENOUGH_ROWS = 20  # fewer have weak priors of their own
 _USUAL = {"variance": 0.5, "noise_variance": 0.1}  # of the variance of y
 _VARIANCE_SIGMA, _LENGTH_SIGMA = 3.0, 2.0  # of logarithms
 
@@ -82,9 +81,9 @@ def _unlearnt(task: FitTask, request: MomentRequest) -> list[Parameter]:
 def log_priors_of(task: FitTask, request: MomentRequest) -> LogPriors | None:
     """What is known of the hyperparameters of terms and of the noise; None where that is nothing.
 
-    Of those that the user says nothing of, weak priors keep a handful of rows from absurd answers (``FEW_ROWS``).
+    Of those that the user says nothing of, weak priors keep a handful of rows from absurd answers (``_ENOUGH_ROWS``).
     """
-    every, few = _unlearnt(task, request), task.weight < FEW_ROWS and task.optimise
+    every, few = _unlearnt(task, request), task.weight < _ENOUGH_ROWS and task.optimise
     found = [_log_prior(own, task.priors) for own in every]
     if few:
         lone = [plan.term.lone for plan in task.plans for _ in plan.term.names] + [not task.likelihood.conjugate]

@@ -71,6 +71,15 @@ class Sums:
 
     moments: Moments
     tails: tuple[TailRows, ...] = ()
+    sites_of: float | None = None
+    """Weight of all rows, where the sums are those of sites that stand for them under another likelihood."""
+
+    @property
+    def weight(self) -> float:
+        """Of all rows, those beyond the domain included."""
+        if self.sites_of is not None:
+            return self.sites_of
+        return self.moments.weight + sum(float(tail.w.sum()) for tail in self.tails)
 
 
 @dataclass(frozen=True)
@@ -143,9 +152,7 @@ class FitTask:
     @property
     def weight(self) -> float:
         """Of all rows, those beyond the domain included: a row of weight two counts as two."""
-        if isinstance(self.rows, Sums):
-            return self.rows.moments.weight + sum(float(tail.w.sum()) for tail in self.rows.tails)
-        return self.rows.all.weight
+        return self.rows.weight if isinstance(self.rows, Sums) else self.rows.all.weight
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -154,11 +161,7 @@ class FitTask:
         if not any(plan.limits for plan in self.plans):
             return bare
         request = self.rows.moments.request if isinstance(self.rows, Sums) else self.rows.request
-        units = Units.of(self.target, bare, request).terms
-        return tuple(
-            replace(term, limits=tuple((name, *map(own[name].inner, ends)) for name, ends in plan.limits.items()))
-            for term, plan, own in zip(bare, self.plans, units, strict=True)
-        )
+        return Units.of(self.target, bare, request).bounded(bare, (plan.limits for plan in self.plans))
 
     @property
     def sources(self) -> tuple[tuple[str, ...], ...]:

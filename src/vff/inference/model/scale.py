@@ -103,6 +103,13 @@ class Units:
             for own, unit in zip(given, self.terms, strict=True)
         )
 
+    def bounded(self, terms: Sequence[Term], limits: Iterable[Mapping[str, tuple[float, float]]]) -> tuple[Term, ...]:
+        """The terms with the bounds of their hyperparameters, which are given in the user's units."""
+        return tuple(
+            replace(term, limits=tuple((name, *map(unit[name].inner, ends)) for name, ends in own.items()))
+            for term, unit, own in zip(terms, self.terms, limits, strict=True)
+        )
+
     def outer(self, values: Iterable[Mapping[str, float]]) -> list[list[float]]:
         """Variance and other hyperparameters of every term in the user's units."""
         return [

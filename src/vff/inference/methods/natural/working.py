@@ -38,19 +38,19 @@ class WorkingSites:
 
     @property
     def noise(self) -> float:
-        """Variance of Gaussian noise, as learning saw it."""
+        """Variance of Gaussian noise that all rows share, as learning saw it."""
         return self.likelihood.values["variance"] / self.target.scale**2
 
     def __call__(self, observed: Observed, columns: Sequence[ColumnRows]) -> ChunkSites:
         w, (centre, scale) = observed.w, (self.target.mean, self.target.scale)
-        if self.likelihood.conjugate:  # what others integrate is known here, and needs no variance
+        if self.likelihood.normal:  # what others integrate is known here, and needs no variance
             mean = self.posterior.mean_inside(columns, self.tables)
-            precision = w / self.noise
+            precision = w * scale**2 / self.likelihood.conditional_variance(mean, observed.extra)
             pull = precision * ((observed.y - centre) / scale - mean)
         else:
             mean, variance = self.posterior.inside(columns, self.tables)
-            f = centre + scale * mean, scale**2 * variance
-            answer = self.likelihood.expected(self.likelihood.psi, observed.y, observed.extra, *f)
+            f = observed.lifted(centre + scale * mean)
+            answer = self.likelihood.expected(self.likelihood.psi, observed.y, observed.extra, f, scale**2 * variance)
             precision, pull = -w * answer.curvature * scale**2, w * answer.slope * scale
         pull = pull if self.residual else pull + precision * mean
         return ChunkSites(RowSites(precision, pull), np.array([float(w.sum())]))
