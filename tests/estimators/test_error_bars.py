@@ -281,3 +281,13 @@ def test_a_database_gives_no_rows_to_weigh():
     connection.register("rows_of_test", rows(60))
     with pytest.raises(ValueError, match="error bars give every row a weight of its own"):
         make().fit(connection.sql("select * from rows_of_test"), "y")
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_before_the_fit_error_bars_are_in_predictions(noise):
+    frame = rows(5).assign(err=10.0)
+    prior = GPRegressor(Matern32("x", variance=1.0, lengthscale=2.0), noise_variance=noise, noise_std="err")
+    expected = np.sqrt(1.0 + noise + 100.0)
+    np.testing.assert_allclose(prior.predict(frame, return_std=True)[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(prior.predict_quantiles(frame, [0.841344746])[:, 0], expected, rtol=1e-6)
+    assert prior.sample_y(frame, 2000, random_state=0).std() == pytest.approx(expected, rel=0.05)

@@ -328,7 +328,7 @@ def test_chains_hold_what_is_held_and_refuse_walls():
 def test_the_prior_answers_when_all_its_numbers_are_given():
     frame = pd.DataFrame({"x": np.linspace(0, 3, 7), "g": list("abababa")})
     kernel = Matern32("x", variance=2.0, lengthscale=1.5) * Categorical("g", variance=1.0)
-    kernel = kernel + Linear("x", variance=0.5)
+    kernel = kernel + Linear("x", variance=0.5, origin=0.0)
     model = GPRegressor(kernel, noise_variance=0.3)
     x, g = frame.x.to_numpy(), frame.g.to_numpy(dtype=object)
     dense = Matern32(0, variance=2.0, lengthscale=1.5)(x, x) * np.equal.outer(g, g)
@@ -367,3 +367,26 @@ def test_the_prior_after_a_fit_is_that_of_the_learnt_numbers():
     draws = model.sample_prior(X[:3], 20_000, random_state=0)
     np.testing.assert_allclose(draws.var(axis=1), model.kernel_.variance, rtol=0.06)
     np.testing.assert_allclose(draws.mean(axis=1), Y.mean(), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern32(0, variance=between(0.1, 10), lengthscale=2.0),
+        Matern32(0, variance=1.0, lengthscale=between(1, 3)),
+        Linear(0, variance=1.0),
+    ],
+)
+def test_a_prior_whose_numbers_nobody_gave_does_not_answer(kernel):
+    with pytest.raises(NotFittedError, match="give all numbers of"):
+        GPRegressor(kernel, noise_variance=0.1).predict(X)
+    assert GPRegressor(kernel, frequencies="auto").fit(X, Y).sample_prior(X[:3]).shape == (3, 1)
+
+
+def test_a_prior_whose_numbers_are_all_given_answers():
+    for kernel in (
+        Matern32(0, variance=between(0.1, 10, 2.0), lengthscale=fixed(2.0)),
+        Linear(0, variance=1.0, origin=0.0),
+        Linear(0, variance=1.0) * Matern32(0, variance=1.0, lengthscale=2.0),
+    ):
+        assert not GPRegressor(kernel, noise_variance=0.1).predict(X).any()

@@ -207,3 +207,10 @@ def test_refusals(case, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises((TypeError, ValueError), match=said):
         ask(frame, tmp_path / "rows.parquet")
+
+
+def test_before_the_fit_the_offset_of_a_text_is_in_predictions():
+    frame = rows(5)
+    text = GPRegressor("Matern32(x, variance=1, lengthscale=2) + offset(o)", noise_variance=0.1)
+    np.testing.assert_array_equal(text.predict(frame), frame["o"])
+    np.testing.assert_array_equal(text.predict_f(frame)[0], frame["o"])

@@ -265,11 +265,9 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         return tags
 
     def _block(self, table: Table, word: str | None = None) -> np.ndarray:
-        rows = getattr(self, "statistics_", None)
-        if rows is None:  # a prior, which knows no rows yet
-            return super()._block(table, word)
+        rows = self.statistics_
         try:
-            x = np.stack([column.read(table, word=word) for column in self.statistics_.binding.columns]).T
+            x = np.stack([column.read(table, word=word) for column in rows.binding.columns]).T
         except ValueError:
             _refuse_times_as_text(table, rows.binding)
             raise

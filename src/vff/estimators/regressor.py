@@ -1,5 +1,6 @@
 """``GPRegressor``: Gaussian process regression, in one pass over the data where noise is Gaussian."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
@@ -10,7 +11,7 @@ from vff.estimators.options import check_column, check_noise
 from vff.estimators.predict_numbers import RegressionMixin
 from vff.estimators.prior import PriorMixin
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, ErrorBars, Gaussian, by_name
+from vff.likelihoods import AbstractLikelihood, ErrorBars, by_name
 from vff.parameters import start_of
 from vff.words import shown
 
@@ -247,7 +248,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         likelihood = self._requested_likelihood()
         noise = start_of(self._noise(likelihood))
         if likelihood.conjugate and noise is not None:
-            return Gaussian(noise)
+            return replace(likelihood, variance=noise)  # pyright: ignore[reportCallIssue]  which has one
         unknown = [entry.name for entry in likelihood.entries if entry.value is None]
         if unknown:
             what = "noise_variance" if likelihood.conjugate else f"{', '.join(unknown)} of the likelihood"

@@ -168,6 +168,10 @@ class Leaf(_Expression):
         """The same where it stands: by itself, or in a product."""
         return self.factor
 
+    def unsettled(self, product: bool) -> bool:
+        """Whether a fit settles something of it, beside its hyperparameters, that nobody gave: by itself, or in one."""
+        return False
+
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""
         factor = self.factor
