@@ -248,7 +248,7 @@ REFUSED = {
     ),
     "no noise without error bars": (lambda f: GPRegressor(KERNEL, noise_variance=0).fit(f, "y"), "noise_std"),
     "missing": (lambda f: make().fit(f.assign(err=f["err"].where(f.index != 4)), "y"), "column 'err'"),
-    "not there when predicted": (lambda f: make().fit(f, "y").predict(f[["x", "g"]]), "an instrument without error"),
+    "not there when predicted": (lambda f: make().fit(f, "y").sample_y(f[["x", "g"]]), "an instrument without error"),
     "beyond the domain": (
         lambda f: GPRegressor(Matern32("x"), noise_std="err", domain=(1, 6)).fit(f, "y"),
         "rows with error bars must lie inside",
@@ -291,3 +291,21 @@ def test_before_the_fit_error_bars_are_in_predictions(noise):
     np.testing.assert_allclose(prior.predict(frame, return_std=True)[1], expected, rtol=1e-12)
     np.testing.assert_allclose(prior.predict_quantiles(frame, [0.841344746])[:, 0], expected, rtol=1e-6)
     assert prior.sample_y(frame, 2000, random_state=0).std() == pytest.approx(expected, rel=0.05)
+
+
+def test_what_does_not_speak_of_a_new_y_needs_no_error_bars(tmp_path):
+    frame = rows(60)
+    model, bare = make(frequencies=5).fit(frame, "y"), frame[["x", "g", "y"]]
+    bare.to_parquet(tmp_path / "bare.parquet")
+    for other in (bare, vff.scan(tmp_path / "bare.parquet")):
+        np.testing.assert_array_equal(model.predict_f(other), model.predict_f(frame))
+        np.testing.assert_array_equal(model.predict(other), model.predict(frame))
+        np.testing.assert_array_equal(model.sample_f(other, random_state=0), model.sample_f(frame, random_state=0))
+        np.testing.assert_array_equal(model.effects(other).mean, model.effects(frame).mean)
+        assert model.score(other, "y") == model.score(frame, "y")
+        for ask in (
+            lambda X: model.predict(X, return_std=True), model.predict_quantiles, model.sample_y,
+            lambda X: model.log_predictive_density(X, "y"),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match="an instrument without error"):
+                ask(other)

@@ -390,3 +390,12 @@ def test_a_prior_whose_numbers_are_all_given_answers():
         Linear(0, variance=1.0) * Matern32(0, variance=1.0, lengthscale=2.0),
     ):
         assert not GPRegressor(kernel, noise_variance=0.1).predict(X).any()
+
+
+def test_the_prior_is_scored_as_it_predicts():
+    prior = GPRegressor(Matern32(0, variance=1.0, lengthscale=2.0), noise_variance=0.25)
+    assert prior.score(X, Y) == pytest.approx(1.0 - np.mean(Y**2) / np.var(Y))
+    np.testing.assert_allclose(prior.log_predictive_density(X, Y), -0.5 * np.log(2.5 * np.pi) - 0.4 * Y**2)
+    for ask in (ExactGP().score, GPRegressor().score, GPRegressor().log_predictive_density):
+        with pytest.raises(NotFittedError):
+            ask(X, Y)

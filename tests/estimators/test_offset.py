@@ -214,3 +214,15 @@ def test_before_the_fit_the_offset_of_a_text_is_in_predictions():
     text = GPRegressor("Matern32(x, variance=1, lengthscale=2) + offset(o)", noise_variance=0.1)
     np.testing.assert_array_equal(text.predict(frame), frame["o"])
     np.testing.assert_array_equal(text.predict_f(frame)[0], frame["o"])
+
+
+def test_effects_and_the_prior_need_no_offset(tmp_path):
+    frame = rows(60)
+    model = GPRegressor(Matern32("x"), offset="o", frequencies=5).fit(frame, "y")
+    frame[["x"]].to_parquet(tmp_path / "bare.parquet")
+    for bare in (frame[["x"]], vff.scan(tmp_path / "bare.parquet")):
+        np.testing.assert_array_equal(model.effects(bare).mean, model.effects(frame).mean)
+        np.testing.assert_array_equal(model.predict_derivative(bare), model.predict_derivative(frame))
+        with pytest.raises(ValueError, match="is the offset of the fit"):
+            model.predict_f(bare)
+    assert model.sample_prior(frame[["x"]], random_state=0).shape == (60, 1)

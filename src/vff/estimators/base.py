@@ -255,7 +255,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
         The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
         """
-        (x,) = self._evaluate(X, lambda rows: (rows.x,))
+        (x,) = self._evaluate(X, lambda rows: (rows.x,), about="terms")
         values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
         return self._scaled(values), self.target_.scale**2 * rest
 

@@ -118,7 +118,7 @@ class PriorMixin(ProcessMixin):
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         fitted = hasattr(self, "posterior_")
         prior = self._prior(X, self.kernel_ if fitted else self.kernel)
-        draws = prior.posterior_.sample(prior._joint_rows(X).x, n_samples, rng)
+        draws = prior.posterior_.sample(prior._joint_rows(X, "terms").x, n_samples, rng)
         return self.target_.mean + draws if fitted else draws
 
     def _answering(self, X: Any, *, observed: bool = True) -> Self:
