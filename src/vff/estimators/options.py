@@ -254,10 +254,16 @@ def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
 
     Beside error bars, zero is for none at all.
     """
-    nothing = is_number(value) and float(value) == 0.0
+    bounds = bounds_of(value)
+    nothing = is_number(value) and float(value) == 0.0 and bounds in (None, (0.0, 0.0))
     if nothing and error_bars:
         return 0.0
-    for number in () if value is None else (value, *(bounds_of(value) or ())):
+    if bounds is not None and bounds[0] < bounds[1] and not is_positive(bounds[0]):
+        raise ValueError(
+            f"noise_variance is learnt between bounds above zero, got {shown(value)}; give a lower bound that is not "
+            "zero, such as 1e-8 of the variance of y"
+        )
+    for number in () if value is None else (value, *(bounds or ())):
         if not is_positive(number):
             said = f"noise_variance must be None or a positive number, got {shown(value)}; "
             if nothing:

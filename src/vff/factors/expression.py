@@ -16,7 +16,7 @@ import numpy as np
 from vff.basis import Domain
 from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor, Values
-from vff.parameters import bounds_of, kept, number_text
+from vff.parameters import Between, bounds_of, kept, number_text, refuse_bounds
 from vff.words import listed, shown
 
 Column = str | int
@@ -137,6 +137,15 @@ class Leaf(_Expression):
                         f"{type(self).__name__}({columns}): {field.name} must be {wanted}, got {shown(value)}; leave "
                         "it out to start from the data"
                     )
+        self._refuse_bounds()
+
+    def _refuse_bounds(self) -> None:
+        """Numbers that are given to stay are not learnt between bounds."""
+        bounded = [name for name, value in self._values().items() if isinstance(value, Between)]
+        learnt = {"variance", *self.given} if bounded else ()
+        for name in bounded:
+            if name not in learnt:
+                refuse_bounds(f"{type(self).__name__}({shown(self.column)}): {name}", getattr(self, name))
 
     @property
     @abstractmethod

@@ -17,7 +17,7 @@ import numpy as np
 from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
-from vff.parameters import Support
+from vff.parameters import Support, refuse_bounds
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.priors.base import from_t, to_t
 from vff.words import shown
@@ -200,6 +200,7 @@ def with_prior(own: Parameter, given: Any) -> Parameter:
                 "give one that can be above"
             )
         return replace(own, prior=given)
+    refuse_bounds(f"{own.name} in priors", given)
     possible = {
         "real": ("a number", lambda value: True),
         "positive": (f"a number above {own.lower:g}", lambda value: value > own.lower),
