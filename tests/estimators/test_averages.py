@@ -1,5 +1,6 @@
 """Rows that are averages, or whose inputs have error bars: against quadrature, loops and dense algebra."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -424,3 +425,23 @@ def test_pictures_show_the_function_itself():
     figure = vff.plot.effects(model)
     assert figure.axes[0].get_title().endswith("at h = 0")
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("kind", ["width", "std"])
+def test_rows_with_a_missing_input_are_a_level_of_their_own(kind):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"t": rng.uniform(1.0, 9.0, 60), "h": rng.uniform(0.0, 0.15, 60)})
+    y = np.sin(frame.t) + 0.2 * rng.standard_normal(60)
+    frame.loc[:4, "t"], frame.loc[3:9, "h"] = np.nan, np.nan
+    gone = frame.isna().any(axis=1)
+    y = y.where(~gone, y + 3.0).to_numpy()
+    kernel = Matern32("t", variance=0.8, lengthscale=1.5, **{kind: "h"})
+    settled = {"frequencies": 8, "domain": {"t": (0.0, 10.0), "h": (0.0, 0.15)}, "optimizer": None}
+    make = partial(GPRegressor, kernel, **settled, noise_variance=0.04, normalize_y=False)
+    model, there = make().fit(frame, y), make().fit(frame[~gone], y[~gone])
+    alike = multivariate_normal(np.zeros(10), 0.8 * np.ones((10, 10)) + 0.04 * np.eye(10)).logpdf(y[gone])
+    assert model.elbo_ == pytest.approx(there.elbo_ + alike, abs=1e-6)
+    np.testing.assert_allclose(model.predict(frame[~gone]), there.predict(frame[~gone]), atol=1e-8)
+    np.testing.assert_allclose(model.predict(frame[gone]), 0.8 * y[gone].sum() / (0.8 * 10 + 0.04), rtol=1e-8)
+    parts = make().partial_fit(frame[~gone], y[~gone]).partial_fit(frame[gone], y[gone])
+    assert parts.elbo_ == pytest.approx(model.elbo_, abs=1e-6)

@@ -241,6 +241,8 @@ REFUSED = {
     "below zero": (lambda f: make().fit(f.assign(err=-f["err"]), "y"), "standard deviations, zero or more"),
     "no such column": (lambda f: make().set_params(noise_std="q").fit(f, "y"), "takes column 'q' for standard dev"),
     "twice": (lambda f: make().fit(f, "y", noise_std=f["err"]), "fit was given others"),
+    "by name": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std="err"), r"GPRegressor\(noise_std='err'\)"),
+    "one for all": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std=0.3), r"noise_variance=fixed\(0.09\)"),
     "too few": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std=f["err"][:3]), "one standard deviation per row"),
     "no noise and no error": (
         lambda f: make(noise_variance=0).fit(f.assign(err=f["err"].where(f.index > 2, 0.0)), "y"),
@@ -309,3 +311,21 @@ def test_what_does_not_speak_of_a_new_y_needs_no_error_bars(tmp_path):
         ):  # fmt: skip
             with pytest.raises(ValueError, match="an instrument without error"):
                 ask(other)
+
+
+def test_without_noise_models_are_saved(tmp_path):
+    frame = rows(60)
+    model = make(noise_variance=0, frequencies=5).fit(frame, "y")
+    model.save(tmp_path / "m.vff")
+    np.testing.assert_array_equal(vff.load(tmp_path / "m.vff").predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize("where", ["x", "err", "y"])
+def test_rows_that_are_left_out_take_their_error_bars_along(where):
+    frame = rows(60)
+    holes, y = frame.assign(**{where: frame[where].where(frame.index % 7 != 3)}), "y"
+    kept = frame[frame.index % 7 != 3]
+    options = {"frequencies": 5, "missing": "drop", "domain": {"x": (0.0, 6.0)}}
+    beside = GPRegressor(KERNEL, **options).fit(holes[["x", "g"]], holes[y], noise_std=holes["err"])
+    named = GPRegressor(KERNEL, **options, noise_std="err").fit(kept, "y")
+    assert beside.elbo_ == pytest.approx(named.elbo_, abs=1e-9)

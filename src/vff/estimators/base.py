@@ -25,6 +25,7 @@ from vff.estimators.options import (
     check_batch,
     check_choice,
     check_column,
+    check_errors,
     engine_names,
 )
 from vff.estimators.pairs import fit_choosing, kernel_of
@@ -138,8 +139,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = with_word(rows, spec.missing)
+        source = source if noise_std is None else source.with_errors(check_errors(noise_std))
         source = source.assigned(spec.used, y, sample_weight, None if known is None else list(known))
-        source = source if noise_std is None else source.with_errors(noise_std)
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:

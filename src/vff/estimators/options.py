@@ -279,6 +279,21 @@ def check_column(name: str, value: Any) -> Any:
     return value
 
 
+def check_errors(noise_std: Any) -> Any:
+    """Standard deviations that come with the rows, one for each."""
+    if isinstance(noise_std, str):
+        raise ValueError(
+            f"noise_std of fit has one standard deviation per row, got {shown(noise_std)}; where it is a column of X, "
+            f"the model names it: GPRegressor(noise_std={shown(noise_std)})"
+        )
+    if np.ndim(noise_std) == 0 and isinstance(noise_std, Real):
+        raise ValueError(
+            f"noise_std of fit has one standard deviation per row, got {shown(noise_std)}; where all rows have the "
+            f"same, GPRegressor(noise_variance=fixed({float(noise_std) ** 2:.6g})) says so"
+        )
+    return noise_std
+
+
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if not isinstance(value, str | None) or value not in allowed:  # an array of one word is none of them
         raise ValueError(f"{name} must be one of {', '.join(map(shown, allowed))}; got {shown(value)}")
