@@ -445,3 +445,15 @@ def test_rows_with_a_missing_input_are_a_level_of_their_own(kind):
     np.testing.assert_allclose(model.predict(frame[gone]), 0.8 * y[gone].sum() / (0.8 * 10 + 0.04), rtol=1e-8)
     parts = make().partial_fit(frame[~gone], y[~gone]).partial_fit(frame[gone], y[gone])
     assert parts.elbo_ == pytest.approx(model.elbo_, abs=1e-6)
+
+
+def test_texts_name_widths_as_they_name_columns():
+    X, y = table(40)
+    for text in ("Matern32(t, width=h)", "s(t, width=h)", "s(t, width='h')", "smooth(t, 3/2, width=h) "):
+        assert parse_kernel(text) == WIDTH
+        assert parse_kernel(text, X) == WIDTH
+    assert parse_kernel("s(t, std=`h`)", X) == STD
+    assert parse_kernel("s(t, width=h) + .", X) == WIDTH + Matern32("z") + vff.Categorical("g")
+    with pytest.raises(ValueError, match="perhaps 'h' was meant"):
+        parse_kernel("s(t, width=hh)", X)
+    assert GPRegressor("s(t, width=h)", frequencies=5).fit(X, y).column_indices_ == (0, 1)

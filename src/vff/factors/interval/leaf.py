@@ -23,6 +23,7 @@ class _Matern(Leaf):
 
     order: ClassVar[int]
     choices: ClassVar[frozenset[str]] = frozenset({"width", "std"})
+    value_columns: ClassVar[frozenset[str]] = choices
     _: KW_ONLY
     lengthscale: float | None = None
     width: Column | None = None
