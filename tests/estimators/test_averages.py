@@ -447,6 +447,20 @@ def test_rows_with_a_missing_input_are_a_level_of_their_own(kind):
     assert parts.elbo_ == pytest.approx(model.elbo_, abs=1e-6)
 
 
+def test_a_width_beside_a_name_is_a_name():
+    with pytest.raises(TypeError, match=r"Matern32\('t'\): width names a column, as 't' does, got 3"):
+        Matern32("t", width=3)
+    assert Matern32(0, width=1).columns == (0, 1)
+    with pytest.raises(TypeError, match=r"^Matern32.__init__\(\) got an unexpected keyword argument 'lenghtscale'"):
+        Matern32("t", lenghtscale=2)
+
+
+def test_a_domain_too_small_for_widths_says_so():
+    X, y = table(40)
+    with pytest.raises(ValueError, match=r"\(which is \[2, 9\] less 0.\d+ at each end, half the largest width or"):
+        GPRegressor(WIDTH, domain={"t": (2, 9)}).fit(X, y)
+
+
 def test_texts_name_widths_as_they_name_columns():
     X, y = table(40)
     for text in ("Matern32(t, width=h)", "s(t, width=h)", "s(t, width='h')", "smooth(t, 3/2, width=h) "):

@@ -239,7 +239,8 @@ def test_the_constant_has_its_prior_around_rows_that_are_known():
 REFUSED = {
     "another likelihood": (lambda f: make(likelihood="poisson").fit(f, "y"), "noise_std is for likelihood='gaussian'"),
     "below zero": (lambda f: make().fit(f.assign(err=-f["err"]), "y"), "standard deviations, zero or more"),
-    "no such column": (lambda f: make().set_params(noise_std="q").fit(f, "y"), "takes column 'q' for standard dev"),
+    "no such column": (lambda f: make().set_params(noise_std="q").fit(f, "y"), "noise_std names column 'q', which has"),
+    "almost that column": (lambda f: make().set_params(noise_std="er").fit(f, "y"), "perhaps 'err' was meant"),
     "twice": (lambda f: make().fit(f, "y", noise_std=f["err"]), "fit was given others"),
     "by name": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std="err"), r"GPRegressor\(noise_std='err'\)"),
     "one for all": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std=0.3), r"noise_variance=fixed\(0.09\)"),
@@ -249,7 +250,26 @@ REFUSED = {
         "3 row.s. have an error bar of zero",
     ),
     "no noise without error bars": (lambda f: GPRegressor(KERNEL, noise_variance=0).fit(f, "y"), "noise_std"),
-    "missing": (lambda f: make().fit(f.assign(err=f["err"].where(f.index != 4)), "y"), "column 'err'"),
+    "missing": (
+        lambda f: make().fit(f.assign(err=f["err"].where(f.index != 4)), "y"),
+        "column 'err' of X, which is noise_std, .* first in row 4.*: drop or fill these rows first$",
+    ),
+    "text": (
+        lambda f: make().fit(f.assign(err="large"), "y"),
+        r"'err' of X, which is noise_std, .* such as 'large'; numbers were expected: encode it as numbers \(could",
+    ),
+    "a prior for nothing": (
+        lambda f: make(priors={"noise_variance": 0.0}).fit(f, "y"),
+        r"where error bars are all the noise there is, GPRegressor\(noise_variance=0\) says so",
+    ),
+    "none any more": (
+        lambda f: GPRegressor(KERNEL, **SETTLED).fit(f, "y", noise_std=f["err"]).partial_fit(f, "y"),
+        "give noise_std to partial_fit",
+    ),
+    "some at last": (
+        lambda f: GPRegressor(KERNEL, **SETTLED).fit(f, "y").partial_fit(f, "y", noise_std=f["err"]),
+        "leave noise_std out of partial_fit",
+    ),
     "not there when predicted": (lambda f: make().fit(f, "y").sample_y(f[["x", "g"]]), "an instrument without error"),
     "beyond the domain": (
         lambda f: GPRegressor(Matern32("x"), noise_std="err", domain=(1, 6)).fit(f, "y"),

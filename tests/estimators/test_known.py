@@ -424,7 +424,11 @@ def test_a_held_variance_beyond_what_the_likelihood_takes_is_refused(variance):
 @pytest.mark.parametrize(
     ("kernel", "more", "said"),
     [
-        (Matern32(0, lengthscale=fixed(2.0)), {"lengthscale": 5.0}, r"gives 5.0 for lengthscale\[0\], which is held at 2"),
+        (
+            Matern32(0, lengthscale=fixed(2.0)),
+            {"lengthscale": 5.0},
+            r"gives 5.0 for lengthscale\[0\], which is held at 2",
+        ),
         (Matern32(0, lengthscale=fixed(2.0)), {"lengthscale[0]": LogNormal(5, 1)}, "a prior for .* which is held at 2"),
         (Matern32(0, lengthscale=between(1, 2)), {"lengthscale": 5.0}, "which is bounded by between"),
         (Matern32(0), {"noise_variance": 5.0}, "gives 5.0 for noise_variance, which is held at 0.1"),
@@ -472,3 +476,21 @@ def test_noise_is_bounded_from_above_zero(noise):
     for more in ({"noise_std": "err"}, {}):
         with pytest.raises(ValueError, match="a lower bound that is not zero"):
             GPRegressor(Matern32("x"), noise_variance=noise, **more).fit(frame, "y")
+
+
+def test_notes_tell_given_bounds_from_others():
+    note = GPRegressor(Matern32(0, lengthscale=between(10, 20)), frequencies=10).fit(X, Y).notes_
+    assert "lengthscale ended at its lower bound, 10, as it was given: the data may want it lower" in note
+
+
+def test_held_numbers_come_back_to_the_last_digit():
+    held = {"noise_variance": 1e-2, "lengthscale": 0.7, "variance": 1.1}
+    model = GPRegressor(Matern32(0), priors=held, frequencies=10).fit(X, 3.0 * Y)
+    learnt = model.fit_.terms[0]
+    assert (model.noise_variance_, learnt.lengthscales[0], learnt.variance) == (1e-2, 0.7, 1.1)
+
+
+def test_the_constant_has_its_own_prior_with_any_noise():
+    for likelihood, who in (("gaussian", "a fit with Gaussian noise"), ("student-t", "inference='variational'")):
+        with pytest.raises(ValueError, match=f"priors names the constant, which {who} integrates out"):
+            GPRegressor(Matern32(0), likelihood=likelihood, priors={"constant": 3.0}).fit(X, Y)

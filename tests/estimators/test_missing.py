@@ -264,3 +264,11 @@ def test_the_prior_has_the_effect_of_missing_values():
     assert np.isfinite(fitted.sample_prior(FRAME[["a"]], 2, random_state=0)).all()
     with pytest.raises(ValueError, match="missing value"):
         GPRegressor(kernel, noise_variance=0.1, missing="refuse").predict_f(new)
+
+
+def test_notes_and_refusals_speak_of_missing_values():
+    half = pd.DataFrame({"q": np.where(np.arange(N) % 2, 1.0, np.nan), "a": np.linspace(0.0, 1.0, N)})
+    notes = GPRegressor(Matern32("q") + Matern32("a"), frequencies=4).fit(half, Y).notes_
+    assert any("holds one value, 1, in all rows where it is not missing; its effect" in note for note in notes)
+    with pytest.raises(ValueError, match=r"with missing='effect', to which .* or with missing='drop', which"):
+        GPRegressor(Matern32("q"), missing="refuse").fit(half, Y)

@@ -183,15 +183,29 @@ REFUSED = {
         lambda f, p: GPRegressor(Matern32("x"), offset="q").fit(vff.scan(p), "y"),
         "offset names column 'q'",
     ),
+    "almost that column": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="oo").fit(f, "y"),
+        "perhaps 'o' was meant",
+    ),
+    "almost that column of files": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="oo").fit(vff.scan(p), "y"),
+        "perhaps 'o' was meant",
+    ),
+    "without its logarithm": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="o", likelihood="poisson").fit(
+            f.assign(o=np.arange(60.0), y=np.arange(60) % 3), "y"
+        ),
+        r"column 'o' is 59 in row 59, .* was the logarithm forgotten\?",
+    ),
     "the target": (lambda f, p: GPRegressor(Matern32("x"), offset="y").fit(f, "y"), "which is the target"),
     "a list": (lambda f, p: GPRegressor(Matern32("x"), offset=["o"]).fit(f, "y"), "must be None, or the name"),
     "missing": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o").fit(f.assign(o=f["o"].where(f.index != 3)), "y"),
-        "column 'o'",
+        "column 'o' of X, which is the offset, contains NaN .* first in row 3.*: drop or fill these rows first$",
     ),
     "infinite": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o").fit(f.assign(o=f["o"].where(f.index != 3, np.inf)), "y"),
-        "column 'o'",
+        "column 'o' of X, which is the offset, contains inf",
     ),
     "not there when predicted": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o", frequencies=5).fit(f, "y").predict(f[["x"]]),

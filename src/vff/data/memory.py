@@ -12,7 +12,7 @@ from vff.data.roles import Roles, UsedColumns
 from vff.data.schema import Kind
 from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source
 from vff.data.table import Table
-from vff.words import listed, shown
+from vff.words import listed, perhaps, shown
 
 
 def column_or_values(table: Table, value: Any, what: str) -> Any:
@@ -24,8 +24,8 @@ def column_or_values(table: Table, value: Any, what: str) -> Any:
     if table.names.count(value) != 1:
         found = "has more than once" if value in table.names else "does not have"
         raise ValueError(
-            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}: name one of "
-            "them"
+            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}; name one of "
+            f"them{perhaps(value, table.names)}"
         )
     return table.raw(table.names.index(value))
 

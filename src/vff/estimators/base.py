@@ -25,7 +25,7 @@ from vff.estimators.options import (
     check_batch,
     check_choice,
     check_column,
-    check_errors,
+    check_errors_given,
     engine_names,
 )
 from vff.estimators.pairs import fit_choosing, kernel_of
@@ -139,7 +139,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = with_word(rows, spec.missing)
-        source = source if noise_std is None else source.with_errors(check_errors(noise_std))
+        source = source if noise_std is None else source.with_errors(check_errors_given(noise_std))
         source = source.assigned(spec.used, y, sample_weight, None if known is None else list(known))
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))

@@ -171,9 +171,7 @@ def _level_of_caller() -> int:
     return level
 
 
-def _readable(
-    model: Any, source: Source, y: Any, sample_weight: Any, check: Check | None, about: About
-) -> Source:
+def _readable(model: Any, source: Source, y: Any, sample_weight: Any, check: Check | None, about: About) -> Source:
     """The rows with the columns that a model needs and no others, in the kinds that it knows."""
     table = source.whole
     if table is not None:

@@ -279,7 +279,7 @@ def check_column(name: str, value: Any) -> Any:
     return value
 
 
-def check_errors(noise_std: Any) -> Any:
+def check_errors_given(noise_std: Any) -> Any:
     """Standard deviations that come with the rows, one for each."""
     if isinstance(noise_std, str):
         raise ValueError(

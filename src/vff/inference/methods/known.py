@@ -35,6 +35,8 @@ _ROUNDING = 1.0 + 1e-9
 
 def with_held(task: FitTask, request: MomentRequest) -> FitTask:
     """The task with the hyperparameters held that ``priors`` has numbers for; names that nobody has are refused."""
+    if task.likelihood.conjugate:
+        _refuse_constant(task)
     own = [] if task.likelihood.conjugate else list(task.likelihood.parameters)
     check_names(task.plans, ["noise_variance"] if task.likelihood.conjugate else ["constant", *own], task.priors)
     if task.priors:
@@ -65,16 +67,25 @@ def _refuse_wider(task: FitTask, request: MomentRequest) -> None:
 def with_held_likelihood(task: FitTask) -> FitTask:
     """The task with the likelihood's own parameters held that ``priors`` has numbers for."""
     given = task.priors or {}
-    if task.chains is None and "constant" in given:
-        raise ValueError(
-            "priors names the constant, which inference='variational' integrates out under its own weak prior; leave "
-            "it out, set normalize_y=False (fit_intercept=False for labels) for none, or inference='mcmc'"
-        )
+    if task.chains is None:
+        _refuse_constant(task)
     for name, value in task.likelihood.values.items():
         if isinstance(value, Real):
             _refuse_held(name, given.get(name), (float(value), float(value)))
     numbers = {name: given[name] for name in task.likelihood.values if isinstance(given.get(name), Real)}
     return replace(task, likelihood=replace(task.likelihood, **numbers)) if numbers else task  # pyright: ignore
+
+
+def _refuse_constant(task: FitTask) -> None:
+    """Chains sample the constant, unless noise is Gaussian; elsewhere it has its own prior."""
+    if "constant" in (task.priors or {}):
+        who, more = "inference='variational'", ", or inference='mcmc'"
+        if task.likelihood.conjugate:
+            who, more = "a fit with Gaussian noise", ""
+        raise ValueError(
+            f"priors names the constant, which {who} integrates out under its own weak prior; leave it out, set "
+            f"normalize_y=False (fit_intercept=False for labels) for none{more}"
+        )
 
 
 def _held(plan: TermPlan, own: list[Parameter], given: Mapping[str, Any]) -> TermPlan:
