@@ -33,7 +33,7 @@ FOR_INFERENCE = {
 FOR_FITS = {
     "bare", "clash", "factor_in", "for_columns", "get_params", "over", "set_params", "settled", "text", "unnamed"
 }  # fmt: skip
-FOR_FITS |= {"with_values"}
+FOR_FITS |= {"unsettled", "with_values"}
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 NAMES = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: :.*)?$", re.MULTILINE)

@@ -13,7 +13,7 @@ import vff
 from vff import Categorical, GPClassifier, GPRegressor, Matern32, parse_kernel
 from vff.kernels.formula import parse_terms
 from vff.likelihoods import Poisson
-from vff.words import LONGEST, listed, shortened, shown, shown_path
+from vff.words import LONGEST, listed, perhaps, shortened, shown, shown_path
 
 ENDLESS = "n" * 100_000
 X = np.linspace(0.0, 1.0, 12)
@@ -105,3 +105,10 @@ def test_what_has_no_end_in_files(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(ValueError, match=r"^.{20,900}$"):
             GPRegressor(kernel).fit(str(path), "y")
+
+
+def test_names_that_were_almost_right_are_guessed():
+    assert perhaps("mag_er", ["mjd", "mag_err"]) == ": perhaps 'mag_err' was meant"
+    assert perhaps("LogPrice", ["logprice", "x"]) == ": perhaps 'logprice' was meant"
+    assert perhaps("star", ["mjd"]) == ""
+    assert perhaps(3, None) == ""

@@ -104,6 +104,15 @@ def from_text(text: str) -> float:
     return known(*numbers)
 
 
+def refuse_bounds(what: str, value: Any) -> None:
+    """ValueError where a number is bounded that is given, and not learnt between bounds."""
+    if isinstance(value, Between):
+        raise ValueError(
+            f"{what} cannot be bounded, got {shown(value)}; give a number, and between(...) for variances and other "
+            "numbers of a kernel that are learnt, or for noise_variance"
+        )
+
+
 def number_text(value: float, number: Callable[[Any], str]) -> str:
     """A user's value as it is written."""
     return value.text(number) if isinstance(value, Fixed | Between) else number(value)

@@ -364,7 +364,7 @@ def test_missing_values_are_unknown_refused_or_left_out(vff, folder, tmp_path):
     lines[3] = ",".join([cells[0], "", *cells[2:]])
     (tmp_path / "holes.csv").write_text("\n".join(lines) + "\n")
     words = ["predict", folder / "load.vff", tmp_path / "holes.csv", "--keep", "id", "--out", tmp_path / "p.csv"]
-    assert "holes.csv, rows 0 to 49" in refused(vff(*words, "--missing", "refuse"), 3)
+    assert "holes.csv, rows 2 to 51 (the header is row 1)" in refused(vff(*words, "--missing", "refuse"), 3)
     assert not (tmp_path / "p.csv").exists()
     ran = vff(*words)
     assert "1 of 50 rows are missing column" in ran.err

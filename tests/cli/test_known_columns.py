@@ -6,6 +6,7 @@ import pytest
 
 from vff import GPRegressor, Matern32, load
 from vff.cli import main
+from vff.cli.info import _part
 
 
 @pytest.fixture
@@ -29,7 +30,9 @@ FIT = ["rows.csv", "--target", "y", "--noise-std", "err", "--offset", "o", *MODE
 
 def test_fit_predict_update_and_merge(rows, capsys):
     assert main(["fit", *FIT, "--out", "model.vff"]) == 0
-    assert "beside the error bars: noise of sd" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Gaussian likelihood: noise of sd " in said
+    assert " beside the error bars\n" in said
     expected = GPRegressor(Matern32("x"), noise_std="err", offset="o", domain={"x": (0, 6)}, frequencies=8).fit(
         rows, "y"
     )
@@ -71,4 +74,18 @@ def test_refusals(rows, capsys, words, said):
 def test_what_is_known_is_needed_where_it_is_predicted(rows, capsys):
     assert main(["fit", *FIT, "--out", "model.vff"]) == 0
     assert main(["predict", "model.vff", "without.csv", "--out", "new.csv", "--quiet"]) != 0
-    assert "'err'" in capsys.readouterr().err
+    assert "the noise-std of the model was expected to be a column of the data, found 'err'" in capsys.readouterr().err
+    rows[["x", "err"]].to_csv("without.csv", index=False)
+    assert main(["predict", "model.vff", "without.csv", "--out", "new.csv", "--quiet"]) != 0
+    assert "the offset of the model was expected to be a column of the data, found 'o'" in capsys.readouterr().err
+
+
+def test_a_bad_cell_is_found_in_its_row(rows, capsys):
+    cells = rows["x"].astype(str).where(rows.index != 3, "big")
+    rows.assign(x=cells).to_csv("bad.csv", index=False)
+    assert main(["fit", "bad.csv", "--target", "y", "--terms", "s(x)", "--out", "model.vff"]) != 0
+    assert "'big' in row 5 (the header is row 1)" in capsys.readouterr().err
+
+
+def test_next_to_nothing_is_nothing():
+    assert (_part(5.12e-13), _part(-1e-9), _part(0.123456), _part(None)) == ("0 %", "0 %", "12.3 %", "-")

@@ -1,5 +1,6 @@
 """Rows that are averages, or whose inputs have error bars: against quadrature, loops and dense algebra."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -424,3 +425,49 @@ def test_pictures_show_the_function_itself():
     figure = vff.plot.effects(model)
     assert figure.axes[0].get_title().endswith("at h = 0")
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("kind", ["width", "std"])
+def test_rows_with_a_missing_input_are_a_level_of_their_own(kind):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"t": rng.uniform(1.0, 9.0, 60), "h": rng.uniform(0.0, 0.15, 60)})
+    y = np.sin(frame.t) + 0.2 * rng.standard_normal(60)
+    frame.loc[:4, "t"], frame.loc[3:9, "h"] = np.nan, np.nan
+    gone = frame.isna().any(axis=1)
+    y = y.where(~gone, y + 3.0).to_numpy()
+    kernel = Matern32("t", variance=0.8, lengthscale=1.5, **{kind: "h"})
+    settled = {"frequencies": 8, "domain": {"t": (0.0, 10.0), "h": (0.0, 0.15)}, "optimizer": None}
+    make = partial(GPRegressor, kernel, **settled, noise_variance=0.04, normalize_y=False)
+    model, there = make().fit(frame, y), make().fit(frame[~gone], y[~gone])
+    alike = multivariate_normal(np.zeros(10), 0.8 * np.ones((10, 10)) + 0.04 * np.eye(10)).logpdf(y[gone])
+    assert model.elbo_ == pytest.approx(there.elbo_ + alike, abs=1e-6)
+    np.testing.assert_allclose(model.predict(frame[~gone]), there.predict(frame[~gone]), atol=1e-8)
+    np.testing.assert_allclose(model.predict(frame[gone]), 0.8 * y[gone].sum() / (0.8 * 10 + 0.04), rtol=1e-8)
+    parts = make().partial_fit(frame[~gone], y[~gone]).partial_fit(frame[gone], y[gone])
+    assert parts.elbo_ == pytest.approx(model.elbo_, abs=1e-6)
+
+
+def test_a_width_beside_a_name_is_a_name():
+    with pytest.raises(TypeError, match=r"Matern32\('t'\): width names a column, as 't' does, got 3"):
+        Matern32("t", width=3)
+    assert Matern32(0, width=1).columns == (0, 1)
+    with pytest.raises(TypeError, match=r"^Matern32.__init__\(\) got an unexpected keyword argument 'lenghtscale'"):
+        Matern32("t", lenghtscale=2)
+
+
+def test_a_domain_too_small_for_widths_says_so():
+    X, y = table(40)
+    with pytest.raises(ValueError, match=r"\(which is \[2, 9\] less 0.\d+ at each end, half the largest width or"):
+        GPRegressor(WIDTH, domain={"t": (2, 9)}).fit(X, y)
+
+
+def test_texts_name_widths_as_they_name_columns():
+    X, y = table(40)
+    for text in ("Matern32(t, width=h)", "s(t, width=h)", "s(t, width='h')", "smooth(t, 3/2, width=h) "):
+        assert parse_kernel(text) == WIDTH
+        assert parse_kernel(text, X) == WIDTH
+    assert parse_kernel("s(t, std=`h`)", X) == STD
+    assert parse_kernel("s(t, width=h) + .", X) == WIDTH + Matern32("z") + vff.Categorical("g")
+    with pytest.raises(ValueError, match="perhaps 'h' was meant"):
+        parse_kernel("s(t, width=hh)", X)
+    assert GPRegressor("s(t, width=h)", frequencies=5).fit(X, y).column_indices_ == (0, 1)

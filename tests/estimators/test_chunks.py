@@ -365,7 +365,7 @@ def test_bad_values_are_named_with_their_file_and_rows(column, value, given_doma
     frame.loc[150, column] = value
     path = write(frame, tmp_path / "bad.parquet")
     model = GPRegressor(Matern32("x"), domain=(0.0, 1.0) if given_domain else "auto", missing="refuse")
-    with pytest.raises(ValueError, match=r"bad\.parquet, rows 100 to 199: .*(NaN|inf).* first in row 50"):
+    with pytest.raises(ValueError, match=r"bad\.parquet, rows 100 to 199: .*(NaN|inf).* first in row 150"):
         model.fit(vff.scan(path, chunk_rows=100), "y", "w")
 
 

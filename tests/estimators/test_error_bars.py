@@ -239,16 +239,38 @@ def test_the_constant_has_its_prior_around_rows_that_are_known():
 REFUSED = {
     "another likelihood": (lambda f: make(likelihood="poisson").fit(f, "y"), "noise_std is for likelihood='gaussian'"),
     "below zero": (lambda f: make().fit(f.assign(err=-f["err"]), "y"), "standard deviations, zero or more"),
-    "no such column": (lambda f: make().set_params(noise_std="q").fit(f, "y"), "takes column 'q' for standard dev"),
+    "no such column": (lambda f: make().set_params(noise_std="q").fit(f, "y"), "noise_std names column 'q', which has"),
+    "almost that column": (lambda f: make().set_params(noise_std="er").fit(f, "y"), "perhaps 'err' was meant"),
     "twice": (lambda f: make().fit(f, "y", noise_std=f["err"]), "fit was given others"),
+    "by name": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std="err"), r"GPRegressor\(noise_std='err'\)"),
+    "one for all": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std=0.3), r"noise_variance=fixed\(0.09\)"),
     "too few": (lambda f: GPRegressor(KERNEL).fit(f, "y", noise_std=f["err"][:3]), "one standard deviation per row"),
     "no noise and no error": (
         lambda f: make(noise_variance=0).fit(f.assign(err=f["err"].where(f.index > 2, 0.0)), "y"),
         "3 row.s. have an error bar of zero",
     ),
     "no noise without error bars": (lambda f: GPRegressor(KERNEL, noise_variance=0).fit(f, "y"), "noise_std"),
-    "missing": (lambda f: make().fit(f.assign(err=f["err"].where(f.index != 4)), "y"), "column 'err'"),
-    "not there when predicted": (lambda f: make().fit(f, "y").predict(f[["x", "g"]]), "an instrument without error"),
+    "missing": (
+        lambda f: make().fit(f.assign(err=f["err"].where(f.index != 4)), "y"),
+        "column 'err' of X, which is noise_std, .* first in row 4.*: drop or fill these rows first$",
+    ),
+    "text": (
+        lambda f: make().fit(f.assign(err="large"), "y"),
+        r"'err' of X, which is noise_std, .* such as 'large'; numbers were expected: encode it as numbers \(could",
+    ),
+    "a prior for nothing": (
+        lambda f: make(priors={"noise_variance": 0.0}).fit(f, "y"),
+        r"where error bars are all the noise there is, GPRegressor\(noise_variance=0\) says so",
+    ),
+    "none any more": (
+        lambda f: GPRegressor(KERNEL, **SETTLED).fit(f, "y", noise_std=f["err"]).partial_fit(f, "y"),
+        "give noise_std to partial_fit",
+    ),
+    "some at last": (
+        lambda f: GPRegressor(KERNEL, **SETTLED).fit(f, "y").partial_fit(f, "y", noise_std=f["err"]),
+        "leave noise_std out of partial_fit",
+    ),
+    "not there when predicted": (lambda f: make().fit(f, "y").sample_y(f[["x", "g"]]), "an instrument without error"),
     "beyond the domain": (
         lambda f: GPRegressor(Matern32("x"), noise_std="err", domain=(1, 6)).fit(f, "y"),
         "rows with error bars must lie inside",
@@ -281,3 +303,49 @@ def test_a_database_gives_no_rows_to_weigh():
     connection.register("rows_of_test", rows(60))
     with pytest.raises(ValueError, match="error bars give every row a weight of its own"):
         make().fit(connection.sql("select * from rows_of_test"), "y")
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_before_the_fit_error_bars_are_in_predictions(noise):
+    frame = rows(5).assign(err=10.0)
+    prior = GPRegressor(Matern32("x", variance=1.0, lengthscale=2.0), noise_variance=noise, noise_std="err")
+    expected = np.sqrt(1.0 + noise + 100.0)
+    np.testing.assert_allclose(prior.predict(frame, return_std=True)[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(prior.predict_quantiles(frame, [0.841344746])[:, 0], expected, rtol=1e-6)
+    assert prior.sample_y(frame, 2000, random_state=0).std() == pytest.approx(expected, rel=0.05)
+
+
+def test_what_does_not_speak_of_a_new_y_needs_no_error_bars(tmp_path):
+    frame = rows(60)
+    model, bare = make(frequencies=5).fit(frame, "y"), frame[["x", "g", "y"]]
+    bare.to_parquet(tmp_path / "bare.parquet")
+    for other in (bare, vff.scan(tmp_path / "bare.parquet")):
+        np.testing.assert_array_equal(model.predict_f(other), model.predict_f(frame))
+        np.testing.assert_array_equal(model.predict(other), model.predict(frame))
+        np.testing.assert_array_equal(model.sample_f(other, random_state=0), model.sample_f(frame, random_state=0))
+        np.testing.assert_array_equal(model.effects(other).mean, model.effects(frame).mean)
+        assert model.score(other, "y") == model.score(frame, "y")
+        for ask in (
+            lambda X: model.predict(X, return_std=True), model.predict_quantiles, model.sample_y,
+            lambda X: model.log_predictive_density(X, "y"),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match="an instrument without error"):
+                ask(other)
+
+
+def test_without_noise_models_are_saved(tmp_path):
+    frame = rows(60)
+    model = make(noise_variance=0, frequencies=5).fit(frame, "y")
+    model.save(tmp_path / "m.vff")
+    np.testing.assert_array_equal(vff.load(tmp_path / "m.vff").predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize("where", ["x", "err", "y"])
+def test_rows_that_are_left_out_take_their_error_bars_along(where):
+    frame = rows(60)
+    holes, y = frame.assign(**{where: frame[where].where(frame.index % 7 != 3)}), "y"
+    kept = frame[frame.index % 7 != 3]
+    options = {"frequencies": 5, "missing": "drop", "domain": {"x": (0.0, 6.0)}}
+    beside = GPRegressor(KERNEL, **options).fit(holes[["x", "g"]], holes[y], noise_std=holes["err"])
+    named = GPRegressor(KERNEL, **options, noise_std="err").fit(kept, "y")
+    assert beside.elbo_ == pytest.approx(named.elbo_, abs=1e-9)

@@ -328,7 +328,7 @@ def test_chains_hold_what_is_held_and_refuse_walls():
 def test_the_prior_answers_when_all_its_numbers_are_given():
     frame = pd.DataFrame({"x": np.linspace(0, 3, 7), "g": list("abababa")})
     kernel = Matern32("x", variance=2.0, lengthscale=1.5) * Categorical("g", variance=1.0)
-    kernel = kernel + Linear("x", variance=0.5)
+    kernel = kernel + Linear("x", variance=0.5, origin=0.0)
     model = GPRegressor(kernel, noise_variance=0.3)
     x, g = frame.x.to_numpy(), frame.g.to_numpy(dtype=object)
     dense = Matern32(0, variance=2.0, lengthscale=1.5)(x, x) * np.equal.outer(g, g)
@@ -367,3 +367,130 @@ def test_the_prior_after_a_fit_is_that_of_the_learnt_numbers():
     draws = model.sample_prior(X[:3], 20_000, random_state=0)
     np.testing.assert_allclose(draws.var(axis=1), model.kernel_.variance, rtol=0.06)
     np.testing.assert_allclose(draws.mean(axis=1), Y.mean(), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern32(0, variance=between(0.1, 10), lengthscale=2.0),
+        Matern32(0, variance=1.0, lengthscale=between(1, 3)),
+        Linear(0, variance=1.0),
+    ],
+)
+def test_a_prior_whose_numbers_nobody_gave_does_not_answer(kernel):
+    with pytest.raises(NotFittedError, match="give all numbers of"):
+        GPRegressor(kernel, noise_variance=0.1).predict(X)
+    assert GPRegressor(kernel, frequencies="auto").fit(X, Y).sample_prior(X[:3]).shape == (3, 1)
+
+
+def test_a_prior_whose_numbers_are_all_given_answers():
+    for kernel in (
+        Matern32(0, variance=between(0.1, 10, 2.0), lengthscale=fixed(2.0)),
+        Linear(0, variance=1.0, origin=0.0),
+        Linear(0, variance=1.0) * Matern32(0, variance=1.0, lengthscale=2.0),
+    ):
+        assert not GPRegressor(kernel, noise_variance=0.1).predict(X).any()
+
+
+def test_the_prior_is_scored_as_it_predicts():
+    prior = GPRegressor(Matern32(0, variance=1.0, lengthscale=2.0), noise_variance=0.25)
+    assert prior.score(X, Y) == pytest.approx(1.0 - np.mean(Y**2) / np.var(Y))
+    np.testing.assert_allclose(prior.log_predictive_density(X, Y), -0.5 * np.log(2.5 * np.pi) - 0.4 * Y**2)
+    for ask in (ExactGP().score, GPRegressor().score, GPRegressor().log_predictive_density):
+        with pytest.raises(NotFittedError):
+            ask(X, Y)
+
+
+def test_without_an_optimizer_priors_do_not_move_what_is_given():
+    model = GPRegressor(
+        Matern32(0, lengthscale=1.0, variance=1.0), noise_variance=0.1, optimizer=None,
+        priors={"lengthscale": LogNormal(5.0, 0.01), "noise_variance": LogNormal(5.0, 0.01)},
+    ).fit(X, Y)  # fmt: skip
+    assert model.kernel_ == Matern32(0, lengthscale=1.0, variance=1.0)
+    assert model.noise_variance_ == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="give a prior for a positive number"):
+        model.set_params(priors={"lengthscale": Normal(0.0, 1.0)}).fit(X, Y)
+
+
+@pytest.mark.parametrize("variance", [fixed(1e4), between(1e4, 1e5)])
+def test_a_held_variance_beyond_what_the_likelihood_takes_is_refused(variance):
+    counts = rng.poisson(np.exp(Y))
+    with pytest.raises(ValueError, match=r"variance\[0\] is .* and Poisson takes a variance of at most 200"):
+        GPRegressor(Matern32(0, variance=variance), likelihood="poisson").fit(X, counts)
+    model = GPRegressor(Matern32(0, variance=fixed(200)), likelihood="poisson", frequencies=5).fit(X, counts)
+    assert model.fit_.terms[0].variance == pytest.approx(200.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "more", "said"),
+    [
+        (
+            Matern32(0, lengthscale=fixed(2.0)),
+            {"lengthscale": 5.0},
+            r"gives 5.0 for lengthscale\[0\], which is held at 2",
+        ),
+        (Matern32(0, lengthscale=fixed(2.0)), {"lengthscale[0]": LogNormal(5, 1)}, "a prior for .* which is held at 2"),
+        (Matern32(0, lengthscale=between(1, 2)), {"lengthscale": 5.0}, "which is bounded by between"),
+        (Matern32(0), {"noise_variance": 5.0}, "gives 5.0 for noise_variance, which is held at 0.1"),
+    ],
+)
+@pytest.mark.parametrize("inference", ["variational", "mcmc"])
+def test_priors_do_not_contradict_what_is_held(kernel, more, said, inference):
+    pytest.importorskip("blackjax")
+    model = GPRegressor(kernel, noise_variance=fixed(0.1), priors=more, inference=inference, draws=10, warmup=20)
+    with pytest.raises(ValueError, match=said):
+        model.fit(X, Y)
+
+
+def test_priors_do_not_contradict_a_likelihood():
+    likelihood = vff.likelihoods.StudentT(df=4.0)
+    for prior, said in ((5.0, "gives 5.0 for df"), (LogNormal(5, 1), "a prior for df")):
+        with pytest.raises(ValueError, match=f"{said}, which is held at 4"):
+            GPRegressor(Matern32(0), likelihood=likelihood, priors={"df": prior}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: vff.likelihoods.StudentT(scale=between(0.1, 0.2)),
+        lambda: vff.likelihoods.StudentT(df=between(3, 5)),
+        lambda: vff.likelihoods.Gaussian(variance=between(0.3, 0.5)),
+        lambda: vff.likelihoods.NegativeBinomial(dispersion=between(0.1, 0.2)),
+        lambda: vff.Periodic("a", period=between(3, 4)),
+        lambda: Linear("a", origin=between(3, 4)),
+        lambda: GPRegressor(Matern32(0), priors={"lengthscale": between(1, 2)}).fit(X, Y),
+    ],
+)
+def test_bounds_are_refused_where_nothing_is_learnt_between_them(write):
+    with pytest.raises(ValueError, match="cannot be bounded, got between"):
+        write()
+
+
+def test_a_held_number_of_a_likelihood_is_the_number():
+    assert repr(vff.likelihoods.StudentT(df=fixed(4))) == repr(vff.likelihoods.StudentT(df=4.0))
+
+
+@pytest.mark.parametrize("noise", [between(-1, 1), between(0, 1)])
+def test_noise_is_bounded_from_above_zero(noise):
+    frame = pd.DataFrame({"x": X[:, 0], "y": Y, "err": 0.1})
+    for more in ({"noise_std": "err"}, {}):
+        with pytest.raises(ValueError, match="a lower bound that is not zero"):
+            GPRegressor(Matern32("x"), noise_variance=noise, **more).fit(frame, "y")
+
+
+def test_notes_tell_given_bounds_from_others():
+    note = GPRegressor(Matern32(0, lengthscale=between(10, 20)), frequencies=10).fit(X, Y).notes_
+    assert "lengthscale ended at its lower bound, 10, as it was given: the data may want it lower" in note
+
+
+def test_held_numbers_come_back_to_the_last_digit():
+    held = {"noise_variance": 1e-2, "lengthscale": 0.7, "variance": 1.1}
+    model = GPRegressor(Matern32(0), priors=held, frequencies=10).fit(X, 3.0 * Y)
+    learnt = model.fit_.terms[0]
+    assert (model.noise_variance_, learnt.lengthscales[0], learnt.variance) == (1e-2, 0.7, 1.1)
+
+
+def test_the_constant_has_its_own_prior_with_any_noise():
+    for likelihood, who in (("gaussian", "a fit with Gaussian noise"), ("student-t", "inference='variational'")):
+        with pytest.raises(ValueError, match=f"priors names the constant, which {who} integrates out"):
+            GPRegressor(Matern32(0), likelihood=likelihood, priors={"constant": 3.0}).fit(X, Y)

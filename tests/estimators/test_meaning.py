@@ -232,3 +232,44 @@ def test_times_that_come_as_text_after_the_fit(kind, texts):
             ask(late)
     with pytest.raises(ValueError, match=r"'z' of X holds text .*use Categorical\('z'\)"):
         model.predict(times.assign(z="u"))
+
+
+def _sold(**changes) -> pd.DataFrame:
+    days = pd.date_range("2024-01-01", periods=40).astype(str)
+    return pd.DataFrame({"sold": days, "area": np.arange(40.0), "y": np.arange(40) % 7.0}).assign(**changes)
+
+
+@pytest.mark.parametrize("kernel", ["s(sold)", Matern32("sold")])
+def test_dates_as_text_are_to_be_converted(kernel):
+    with pytest.raises(
+        ValueError, match=r"holds dates written as text, such as '2024-01-01'.*to_datetime\(X\['sold'\]\)"
+    ):
+        GPRegressor(kernel).fit(_sold(), "y")
+
+
+@pytest.mark.parametrize("kernel", ["s(area)", Matern32("area")])
+def test_a_word_among_numbers_is_found_in_its_row(kernel, tmp_path):
+    area = np.arange(40.0).astype(str).astype(object)
+    area[3] = "big"
+    path = tmp_path / "homes.csv"
+    _sold(area=area).to_csv(path, index=False)
+    with pytest.raises(
+        ValueError, match=r"(?s)header is row 1\).*'big'.* in row 5|'big' in row 5 \(the header is row 1\)"
+    ):
+        GPRegressor(kernel).fit(scan(path), "y")
+    with pytest.raises(ValueError, match=r"'big'.* in row 3"):
+        GPRegressor(kernel).fit(_sold(area=area), "y")
+    mixed = np.arange(40.0).astype(object)
+    mixed[3] = "big"
+    with pytest.raises(ValueError, match=r"'big'.* in row 3"):
+        GPRegressor(kernel).fit(_sold(area=mixed), "y")
+
+
+def test_rows_of_files_are_counted_as_an_editor_does(tmp_path):
+    path = tmp_path / "homes.csv"
+    frame = _sold()
+    frame.loc[[26, 30], "y"] = np.nan
+    frame.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"homes.csv, rows 22 to 41 \(the header is row 1\): y .* first in row 28\)"):
+        GPRegressor("s(area)").fit(scan(path, chunk_rows=20), "y")
+    assert path.read_text().splitlines()[27].endswith(",")

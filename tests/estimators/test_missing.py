@@ -250,3 +250,25 @@ def test_files_of_models_and_pictures(tmp_path):
     figure = vff.plot.effects(again)
     assert [text.get_text() for text in figure.axes[0].texts].count("missing") == 1
     vff.plot.fit(GPRegressor(Matern32("a"), frequencies=3).fit(FRAME[["a"]], Y), FRAME[["a"]], Y)
+
+
+def test_the_prior_has_the_effect_of_missing_values():
+    kernel = Matern32("a", variance=2.0, lengthscale=0.4) * Linear("c", variance=1.0, origin=0.0)
+    new = pd.DataFrame({"a": [0.5, np.nan, np.nan, np.nan], "b": 0.5, "c": [1.0, 3.0, np.nan, np.nan]})
+    prior = GPRegressor(kernel, noise_variance=0.1)
+    expected = np.array([[2.0, 0, 0, 0], [0, 18.0, 0, 0], [0, 0, 2.0, 2.0], [0, 0, 2.0, 2.0]])
+    np.testing.assert_allclose(prior.predict_f(new, full_covariance=True)[1], expected)
+    drawn = prior.sample_prior(new, 4000, random_state=0)
+    np.testing.assert_allclose(np.cov(drawn), expected, atol=1.2)
+    fitted = GPRegressor(Matern32("a"), frequencies=4).fit(FRAME[["a"]], Y)
+    assert np.isfinite(fitted.sample_prior(FRAME[["a"]], 2, random_state=0)).all()
+    with pytest.raises(ValueError, match="missing value"):
+        GPRegressor(kernel, noise_variance=0.1, missing="refuse").predict_f(new)
+
+
+def test_notes_and_refusals_speak_of_missing_values():
+    half = pd.DataFrame({"q": np.where(np.arange(N) % 2, 1.0, np.nan), "a": np.linspace(0.0, 1.0, N)})
+    notes = GPRegressor(Matern32("q") + Matern32("a"), frequencies=4).fit(half, Y).notes_
+    assert any("holds one value, 1, in all rows where it is not missing; its effect" in note for note in notes)
+    with pytest.raises(ValueError, match=r"with missing='effect', to which .* or with missing='drop', which"):
+        GPRegressor(Matern32("q"), missing="refuse").fit(half, Y)

@@ -183,15 +183,29 @@ REFUSED = {
         lambda f, p: GPRegressor(Matern32("x"), offset="q").fit(vff.scan(p), "y"),
         "offset names column 'q'",
     ),
+    "almost that column": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="oo").fit(f, "y"),
+        "perhaps 'o' was meant",
+    ),
+    "almost that column of files": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="oo").fit(vff.scan(p), "y"),
+        "perhaps 'o' was meant",
+    ),
+    "without its logarithm": (
+        lambda f, p: GPRegressor(Matern32("x"), offset="o", likelihood="poisson").fit(
+            f.assign(o=np.arange(60.0), y=np.arange(60) % 3), "y"
+        ),
+        r"column 'o' is 59 in row 59, .* was the logarithm forgotten\?",
+    ),
     "the target": (lambda f, p: GPRegressor(Matern32("x"), offset="y").fit(f, "y"), "which is the target"),
     "a list": (lambda f, p: GPRegressor(Matern32("x"), offset=["o"]).fit(f, "y"), "must be None, or the name"),
     "missing": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o").fit(f.assign(o=f["o"].where(f.index != 3)), "y"),
-        "column 'o'",
+        "column 'o' of X, which is the offset, contains NaN .* first in row 3.*: drop or fill these rows first$",
     ),
     "infinite": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o").fit(f.assign(o=f["o"].where(f.index != 3, np.inf)), "y"),
-        "column 'o'",
+        "column 'o' of X, which is the offset, contains inf",
     ),
     "not there when predicted": (
         lambda f, p: GPRegressor(Matern32("x"), offset="o", frequencies=5).fit(f, "y").predict(f[["x"]]),
@@ -207,3 +221,22 @@ def test_refusals(case, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises((TypeError, ValueError), match=said):
         ask(frame, tmp_path / "rows.parquet")
+
+
+def test_before_the_fit_the_offset_of_a_text_is_in_predictions():
+    frame = rows(5)
+    text = GPRegressor("Matern32(x, variance=1, lengthscale=2) + offset(o)", noise_variance=0.1)
+    np.testing.assert_array_equal(text.predict(frame), frame["o"])
+    np.testing.assert_array_equal(text.predict_f(frame)[0], frame["o"])
+
+
+def test_effects_and_the_prior_need_no_offset(tmp_path):
+    frame = rows(60)
+    model = GPRegressor(Matern32("x"), offset="o", frequencies=5).fit(frame, "y")
+    frame[["x"]].to_parquet(tmp_path / "bare.parquet")
+    for bare in (frame[["x"]], vff.scan(tmp_path / "bare.parquet")):
+        np.testing.assert_array_equal(model.effects(bare).mean, model.effects(frame).mean)
+        np.testing.assert_array_equal(model.predict_derivative(bare), model.predict_derivative(frame))
+        with pytest.raises(ValueError, match="is the offset of the fit"):
+            model.predict_f(bare)
+    assert model.sample_prior(frame[["x"]], random_state=0).shape == (60, 1)

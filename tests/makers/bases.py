@@ -64,11 +64,12 @@ def _globes() -> Iterator[Case]:
 
 
 def _with_missing() -> Iterator[Case]:
-    """Beside any kind, a globe of two columns among them."""
+    """Beside any kind, a globe of two columns and averages among them."""
     plain = [
         *_columns(),
         *_levels(),
         *_globes(),
+        *(case for case in _averages() if case.around is None),
         Case(CircleBasis(4), Circle(7.0), (CircleBasis(2),)),
         Case(LineBasis(True), Line(4.0), (LineBasis(False),)),
         Case(LineBasis(False), Line(4.0)),

@@ -161,6 +161,11 @@ class Letters(ABC):
         return None
 
     @property
+    def one(self) -> np.ndarray | None:
+        """Coefficients of the function one, (size,), of which harmonics have the first; None where it is not known."""
+        return None if self.trigonometric is None else np.eye(1, self.size)[0]
+
+    @property
     def band(self) -> int | None:
         """The highest harmonic, multipliers included; None for letters that are not trigonometric."""
         return None

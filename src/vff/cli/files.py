@@ -96,8 +96,17 @@ def need_columns(source: Source, wanted: Iterable[tuple[str, str]]) -> None:
 def open_for(model: Any, options: Namespace, reporter: Reporter | None) -> Source:
     """Rows for a model: its columns are there, and hold text where the model knows text."""
     source = open_rows(options, reporter)
-    need_columns(source, [(name, "what the model uses") for name in columns_of(model)])
+    uses = _uses(model)
+    need_columns(source, [(name, uses.get(name, "what the model uses")) for name in columns_of(model)])
     return source.expecting_text([name for name, column in bound_columns(model) if column.kind == Kind.TEXT])
+
+
+def _uses(model: Any) -> dict[str, str]:
+    """What a model reads columns for that no term is about."""
+    function = model.functions_[0]
+    likelihood, offset = function.likelihood_, function._offset
+    role = "noise-std" if likelihood.known_errors else likelihood.column_role()
+    return {likelihood.column: f"the {role} of the model", offset: "the offset of the model"}
 
 
 def columns_of(model: Any) -> list[str]:

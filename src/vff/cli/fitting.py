@@ -3,6 +3,7 @@
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from vff.cli.entry import Result
@@ -20,6 +21,7 @@ from vff.cli.files import (
 from vff.cli.info import summary, summary_text
 from vff.cli.options import domain, frequencies, texts
 from vff.cli.progress import Reporter, duration
+from vff.data import text_in
 from vff.data.source import Source
 from vff.estimators import GPClassifier, GPRegressor
 from vff.estimators.saved_records import Description
@@ -169,7 +171,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "missing": options.missing or "effect",
         "offset": options.offset,
     }
-    (formula, whole), likelihood = _formula(options, kinds, roles), _likelihood(options)
+    (formula, whole), likelihood = _formula(options, source, kinds, roles), _likelihood(options)
     _check_units(units, formula, roles)
     kernel = options.terms  # None is the same terms, and a text with too many values for levels is refused
     if options.command == "moments":
@@ -183,7 +185,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
     return GPRegressor(kernel, likelihood=likelihood or "gaussian", noise_std=options.noise_std, **choices)
 
 
-def _formula(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -> tuple[Formula, bool]:
+def _formula(options: Namespace, source: Source, kinds: dict[str, str], roles: dict[str, str]) -> tuple[Formula, bool]:
     """What the terms mean, and whether the text says it all: a file of neighbours is read once."""
     files = []
 
@@ -191,7 +193,7 @@ def _formula(options: Namespace, kinds: dict[str, str], roles: dict[str, str]) -
         files.append(path)
         return read_pairs(path, kind)
 
-    columns = Columns(dict(kinds), dict(roles), target=options.target)
+    columns = Columns(dict(kinds), dict(roles), target=options.target, look=partial(text_in, source))
     try:
         return parse_formula(options.terms or ".", columns, terms=True, read=read), not files
     except (ColumnError, DataError):

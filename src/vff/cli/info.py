@@ -21,6 +21,7 @@ from vff.storage.container import MAGIC
 _OURS = (".vff", ".vffm")
 _DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
 _NOTHING = 1e-6
+_WITH_ERRORS = "ErrorBars"
 Units = Mapping[str, str]
 
 
@@ -169,7 +170,8 @@ def summary_text(record: Mapping[str, Any]) -> str:
         lines += ["", _terms_table(record["terms"], days | units, unit), *_tried(record), ""]
         if len(record["coefficients"]) > 1:
             lines += [table([_row(own) for own in record["coefficients"]]), ""]
-        lines += [f"{record['likelihood']} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
+        name = "Gaussian" if record["likelihood"] == _WITH_ERRORS else record["likelihood"]
+        lines += [f"{name} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
     lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
@@ -203,7 +205,7 @@ def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
 
 
 def _part(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.3g} %"
+    return "-" if share is None else f"{100 * (share if abs(share) > _NOTHING else 0.0):.3g} %"
 
 
 def _share(term: Mapping[str, Any]) -> str:
@@ -241,8 +243,8 @@ def _parameters(record: Mapping[str, Any]) -> str:
     """What was learnt of the likelihood, in the units of the target."""
     if record["scale"] == "y" and [*record["parameters"]] == ["variance"]:
         noise = math.sqrt(record["parameters"]["variance"])
-        beside = " beside the error bars" if record["likelihood"] == "ErrorBars" else ""
-        return f"{beside}: noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}"
+        beside = " beside the error bars" if record["likelihood"] == _WITH_ERRORS else ""
+        return f": noise of sd {_quantity(noise, record['units'].get(record['target'], ''))}{beside}"
     values = ", ".join(f"{name} {value:.4g}" for name, value in record["parameters"].items())
     return f": {values}" if values else ""
 

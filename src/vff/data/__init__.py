@@ -6,7 +6,7 @@ of a long pass is kept on the disk (``checkpoint``).
 """
 
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
-from vff.data.columns import column_kinds
+from vff.data.columns import column_kinds, text_in
 from vff.data.database import DatabaseTable
 from vff.data.groups import DatabaseRows, Groups, TooManyGroupsError
 from vff.data.memory import MemorySource
@@ -46,4 +46,5 @@ __all__ = [
     "open_rows",
     "run_task",
     "scan",
+    "text_in",
 ]

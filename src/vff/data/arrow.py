@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,6 +50,8 @@ class FileSchema(NamedTuple):
 class FilePart(Part):
     """One file, or what else counts as one."""
 
+    header_rows: ClassVar[int] = 0
+    """Before the first row: one in a file of text, whose rows are counted as an editor shows them."""
     found: FileSchema | SourceError
     """What was found when the file was looked at."""
     source: Source
@@ -100,8 +102,10 @@ class FilePart(Part):
             raise self.fault
         first = 0
         for table, share in _gathered(self._shaped(), self.source.options.chunk_rows):
-            where = f"{self.name}, rows {first:,} to {first + table.num_rows - 1:,}"
-            yield Chunk(where, table, share_of_part=share).counted(self.source.options)
+            number = first + (self.header_rows + 1 if self.header_rows else 0)
+            where = f"{self.name}, rows {number:,} to {number + table.num_rows - 1:,}"
+            where += " (the header is row 1)" if self.header_rows else ""
+            yield Chunk(where, table, first=number, share_of_part=share).counted(self.source.options)
             first += table.num_rows
 
     def _shaped(self) -> Batches:
@@ -155,6 +159,7 @@ class FilePart(Part):
 class CsvFile(FilePart):
     """Delimited text, packed with gzip or not. Its types are those of its first megabyte."""
 
+    header_rows = 1
     _head = Head((), ",")
 
     def _look(self) -> tuple[Any, int | None]:

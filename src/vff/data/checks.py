@@ -46,7 +46,10 @@ def check_target(y: Any, n_rows: int) -> np.ndarray:
     if len(shape) != 1:
         raise ValueError(f"y must be a vector of one number per row, got shape {shape}; fit one output at a time")
     if shape[0] != n_rows:
-        raise ValueError(f"y has {shape[0]} values and X has {n_rows} rows (inconsistent numbers of samples)")
+        raise ValueError(
+            f"y has {shape[0]} values and X has {n_rows} rows (inconsistent numbers of samples); give one number per "
+            "row, of the same rows in the same order"
+        )
     values = as_finite(raw, "y")
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST_TARGET:
@@ -69,7 +72,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         raise ValueError(f"sample_weight must be 1D, one number per row; got shape {weights.shape}")
     if weights.size != n_rows:
         raise ValueError(
-            f"sample_weight has {weights.size} values and X has {n_rows} rows (inconsistent numbers of samples)"
+            f"sample_weight has {weights.size} values and X has {n_rows} rows (inconsistent numbers of samples); give "
+            "one number per row, of the same rows in the same order"
         )
     if weights.min(initial=0.0) < 0.0:
         row = int(np.argmin(weights))

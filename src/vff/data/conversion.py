@@ -108,10 +108,29 @@ def _refuse_text(array: np.ndarray, origin: Origin, *, grouped: bool) -> NoRetur
         among = f" among numbers, first in row {origin.first_row + row}"
     advice = "encode it as numbers"
     if origin.column is not None:
+        _refuse_written([value for value in array.flat if isinstance(value, str)], array, origin)
         advice = f"use Categorical({origin.column}) for the effects of its levels, drop the column, or {advice}"
     raise ValueError(
         f"{origin.what} holds {'categories' if grouped else 'text or objects'} such as {shown(example)}{among}; "
         f"numbers were expected: {advice} (could not convert string to float)"
+    )
+
+
+def _refuse_written(words: list[str], array: np.ndarray, origin: Origin) -> None:
+    """The sentence about numbers or dates that are written as text, and about the first value that is none."""
+    from vff.data.meaning import as_written  # which knows columns
+
+    found = as_written(words)
+    if found is None or len(words) < sum(not is_missing(value) for value in array.flat):
+        return
+    row = next((row for row, value in enumerate(array.flat) if value in found.others), None)
+    but = "" if row is None else f", all but {len(found.others)} such as {shown(found.others[0])}, first in row "
+    but += "" if row is None else f"{origin.first_row + row}"
+    raise ValueError(
+        f"{origin.what} holds {found.what} written as text, such as {shown(found.example)}{but}; numbers were "
+        f"expected: convert the column, for instance with {found.call}(X[{origin.column}])"
+        f"{' after such values are mended' if but else ''}, or use Categorical({origin.column}) for the effects of its "
+        "levels (could not convert string to float)"
     )
 
 
@@ -140,7 +159,10 @@ def _check_finite(values: np.ndarray, origin: Origin, *, missing: bool) -> None:
     found = bool(np.isnan(values[row]).any())
     advice = "drop or fill these rows first"
     if found and origin.column is not None:
-        advice = "drop or fill these rows; a Categorical term takes missing as a level of its own"
+        advice = (
+            "drop or fill these rows, or fit a model with missing='effect', to which missing values have an effect of "
+            "their own, or with missing='drop', which leaves such rows out"
+        )
     raise ValueError(
         f"{origin.what} contains {'NaN or another missing value' if found else 'inf'} "
         f"({np.count_nonzero(~finite)} of {values.size} values, first in row {origin.first_row + row}); "

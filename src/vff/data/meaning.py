@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -84,6 +84,24 @@ def _word(kind: type) -> str:
         if issubclass(kind, classes):
             return word
     return _NAMED.get(kind.__name__, f"objects of type {kind.__name__}")
+
+
+class Written(NamedTuple):
+    """Numbers or dates, written as text."""
+
+    what: str
+    call: str
+    """What converts them."""
+    example: str
+    others: list[str]
+    """Those that are none."""
+
+
+def as_written(words: Iterable[Any]) -> Written | None:
+    """What most of these words are; None for neither numbers nor dates."""
+    for what, call, found, others in _written(dict.fromkeys(words)):
+        return Written(what, call, found[0], others)
+    return None
 
 
 def are_written(levels: Iterable[Any]) -> bool:

@@ -12,7 +12,7 @@ from vff.data.roles import Roles, UsedColumns
 from vff.data.schema import Kind
 from vff.data.source import Chunk, Part, ReadOptions, ReadPart, Source
 from vff.data.table import Table
-from vff.words import listed, shown
+from vff.words import listed, perhaps, shown
 
 
 def column_or_values(table: Table, value: Any, what: str) -> Any:
@@ -24,8 +24,8 @@ def column_or_values(table: Table, value: Any, what: str) -> Any:
     if table.names.count(value) != 1:
         found = "has more than once" if value in table.names else "does not have"
         raise ValueError(
-            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}: name one of "
-            "them"
+            f"{what} names column {shown(value)}, which X {found}; its columns are {listed(table.names)}; name one of "
+            f"them{perhaps(value, table.names)}"
         )
     return table.raw(table.names.index(value))
 
@@ -80,7 +80,7 @@ class MemorySource(Source):
         columns = [
             table.raw(c) for c in every if c not in levels and not (named is None and table.kind(c) == Kind.TEXT)
         ]
-        beside = [column(part) for part in (self.y, self.w) if part is not None]
+        beside = [column(part) for part in (self.y, self.w, self.errors) if part is not None]
         found = [there for there in map(present, (*columns, *beside)) if there is not None]
         whole = np.logical_and.reduce(
             [np.ones(table.n_rows, bool), *(own for own in found if len(own) == table.n_rows)]
@@ -88,7 +88,8 @@ class MemorySource(Source):
         if whole.all():
             return self
         twin = copy(self)
-        twin.y, twin.w = (None if part is None else filtered(part, whole) for part in (self.y, self.w))
+        own = (None if part is None else filtered(part, whole) for part in (self.y, self.w, self.errors))
+        twin.y, twin.w, twin.errors = own
         twin.dropped = self.dropped + int(np.count_nonzero(~whole))
         twin._take(replace(table, data=filtered(table.data, whole), n_rows=int(whole.sum()), converted={}))
         return twin

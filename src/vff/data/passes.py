@@ -4,6 +4,7 @@ A part counts when it was read to its end. Until then its answers are apart from
 to be damaged can be left out, with nothing of it half counted.
 """
 
+import re
 import time
 import warnings
 from collections.abc import Generator
@@ -15,6 +16,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from vff.data.checkpoint import Checkpoint, PartRecord, PassState
 from vff.data.frames import column_names, selected
 from vff.data.source import Chunk, Part, Progress, Source, SourceError
+
+_ROW = re.compile(r"(\b(?:in|at) row )(\d+)\b")
 
 T = TypeVar("T")
 
@@ -205,13 +208,18 @@ def run_task(task: Task[T], chunk: Chunk, refusals: tuple[type[Exception], ...] 
         if not chunk.where:  # all rows: there is nothing to tell apart
             raise
         try:
-            renamed = type(error)(f"{chunk.where}: {error}")
+            renamed = type(error)(f"{chunk.where}: {_in_part(str(error), chunk.first)}")
         except Exception:
             renamed = None
         if renamed is None:
             error.add_note(f"in {chunk.where}")
             raise
         raise renamed from error
+
+
+def _in_part(sentence: str, first: int | None) -> str:
+    """A sentence about rows of a chunk, with the numbers that these have in its part."""
+    return _ROW.sub(lambda found: f"{found[1]}{int(found[2]) + first:,}", sentence) if first else sentence
 
 
 def check_same_rows(first: PassState, later: PassState) -> None:

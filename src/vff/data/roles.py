@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vff.data.checks import as_labels
 from vff.data.schema import Kind
 from vff.data.table import Table
-from vff.words import listed, shown
+from vff.words import listed, perhaps, shown
 
 if TYPE_CHECKING:
     from vff.data.source import Chunk, Source
@@ -117,7 +117,10 @@ def _name(value: Any, what: str, names: Sequence[str]) -> str | None:
             f"{listed(names)}"
         )
     if value not in names:
-        raise ValueError(f"{what} names column {shown(value)}, and there are {listed(names)}; name one of them")
+        raise ValueError(
+            f"{what} names column {shown(value)}, and there are {listed(names)}; name one of "
+            f"them{perhaps(value, names)}"
+        )
     return value
 
 
@@ -130,7 +133,10 @@ def _offset(column: Any, names: Sequence[str], target: str | None) -> str | None
     if column is None:
         return None
     if not isinstance(column, str) or column not in names:
-        raise ValueError(f"offset names column {shown(column)}, and there are {listed(names)}; name one of them")
+        raise ValueError(
+            f"offset names column {shown(column)}, and there are {listed(names)}; name one of "
+            f"them{perhaps(column, names)}"
+        )
     if column == target:
         raise ValueError(f"offset names column {shown(column)}, which is the target; name another column")
     return column
@@ -139,7 +145,8 @@ def _offset(column: Any, names: Sequence[str], target: str | None) -> str | None
 def _check_column(column: Any, names: Sequence[str], target: str | None) -> None:
     if not isinstance(column, str) or column not in names:
         raise ValueError(
-            f"the kernel asks for column {shown(column)}, and the source has {listed(names)}; use these names"
+            f"the kernel asks for column {shown(column)}, and the source has {listed(names)}; use these "
+            f"names{perhaps(column, names)}"
         )
     if column == target:
         raise ValueError(f"the kernel has a term of {shown(column)}, which is the target; leave it out of the kernel")

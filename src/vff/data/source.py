@@ -52,6 +52,8 @@ class Chunk:
     """Rows that were left out, as asked, because something in them is missing."""
     errors: Any = None
     """Known standard deviations of the targets, where they are not a column of ``data``."""
+    first: int | None = None
+    """What number messages give to the first row, as ``where`` counts them; None where they count from zero."""
     share_of_part: float | None = None
     """How much of its part has been read when this chunk is there, where that is known."""
 
@@ -68,7 +70,7 @@ class Chunk:
         left = int(whole.sum())
         own = {"data": self.data, "y": self.y, "w": self.w, "errors": self.errors}
         kept = {name: None if part is None else filtered(part, whole) for name, part in own.items()}
-        return replace(self, **kept, n_rows=left, dropped=len(whole) - left)
+        return replace(self, **kept, n_rows=left, dropped=len(whole) - left, first=None)
 
     def _columns(self, keep: Sequence[str | int]) -> Iterator[Any]:
         """All but some, and what stands beside them."""

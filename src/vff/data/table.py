@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from vff.data.conversion import Origin, codes_into, encode, find_levels, finite_floats
 from vff.data.frames import column, column_at, declared_order, is_arrow, is_frame, is_series, kind_of
 from vff.data.schema import Kind
-from vff.words import listed, shown
+from vff.words import listed, perhaps, shown
 
 Column = str | int
 
@@ -81,7 +81,8 @@ class Table:
             if self.names.count(column) != 1:
                 found = "does not have" if column not in self.names else "has more than once"
                 raise ValueError(
-                    f"the kernel names column {shown(column)}, which X {found}; its columns are {listed(self.names)}"
+                    f"the kernel names column {shown(column)}, which X {found}; its columns are "
+                    f"{listed(self.names)}{perhaps(column, self.names)}"
                 )
             return self.names.index(column)
         if not -self.n_columns <= column < self.n_columns:
@@ -100,30 +101,33 @@ class Table:
         """
         return self._kept("kind", index, lambda: kind_of(self.raw(index)))
 
-    def numbers(self, index: int, rows: slice = _ALL, *, missing: bool = False) -> np.ndarray:
+    def numbers(self, index: int, rows: slice = _ALL, *, missing: bool = False, role: str | None = None) -> np.ndarray:
         """One column, or some of its rows, as contiguous finite float64.
 
         Booleans become 0 and 1. Integers, floats and decimals of every width and library become float64. Times become
         days since 1970-01-01 00:00 UTC (those without a time zone are taken as they are), durations days. Text,
         categories, missing and infinite values are refused; with ``missing``, missing ones are NaN. The result may be
-        a view of X: do not write to it.
+        a view of X: do not write to it. A column that no term models is read for some ``role``, as refusals say.
         """
         start, stop = self._bounds(rows)
         if self._keeps:
             try:
                 key = "numbers or missing" if missing else "numbers"
-                return self._kept(key, index, lambda: self._floats(index, _ALL, missing))[start:stop]
+                return self._kept(key, index, lambda: self._floats(index, _ALL, missing, role))[start:stop]
             except ValueError:
                 if stop - start == self.n_rows:
                     raise  # else what is wrong may lie elsewhere
-        return self._floats(index, rows, missing)
+        return self._floats(index, rows, missing, role)
 
-    def _floats(self, index: int, rows: slice, missing: bool) -> np.ndarray:
+    def _floats(self, index: int, rows: slice, missing: bool, role: str | None) -> np.ndarray:
+        origin = self.origin(index, rows)
+        if role is not None:  # no kernel can take it
+            origin = replace(origin, what=f"column {self.label(index)} of X, which is {role},", column=None)
         try:
-            return finite_floats(self.raw(index, rows), self.origin(index, rows), missing=missing)
+            return finite_floats(self.raw(index, rows), origin, missing=missing)
         except ValueError:
             # count over the whole column before refusing it
-            whole = replace(self.origin(index), first_row=0)
+            whole = replace(origin, first_row=0)
             finite_floats(self._stretch(index, 0, None), whole, missing=missing)
             raise
 
@@ -196,7 +200,10 @@ def check_columns(names: Sequence[str], known: Sequence[str], needed: Collection
     absent = [name for name in names if name not in known and name in needed]
     if absent:
         columns = f"column{'s' if len(absent) > 1 else ''} {listed(absent)}"
-        raise ValueError(f"X has no {columns}, which the model was fitted to; its feature names are {listed(known)}")
+        raise ValueError(
+            f"X has no {columns}, which the model was fitted to; its feature names are "
+            f"{listed(known)}{perhaps(absent[0], known)}"
+        )
     twice = [name for name in needed or names if known.count(name) > 1]
     if twice:
         raise ValueError(f"X has more than one column {twice[0]!r}, and columns go by name; rename or drop one")

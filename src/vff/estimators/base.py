@@ -25,6 +25,7 @@ from vff.estimators.options import (
     check_batch,
     check_choice,
     check_column,
+    check_errors_given,
     engine_names,
 )
 from vff.estimators.pairs import fit_choosing
@@ -145,8 +146,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """The rows, wherever they are, with the columns of those seen before where they were."""
         known = getattr(self, "feature_names_in_", None)
         source = with_word(rows, spec.missing)
+        source = source if noise_std is None else source.with_errors(check_errors_given(noise_std))
         source = source.assigned(spec.used, y, sample_weight, None if known is None else list(known))
-        source = source if noise_std is None else source.with_errors(noise_std)
         if self.verbose and source.expensive_pass and source.options.report is None:
             source = source.with_options(report=lines_of_pass(spec.progress))
         if seen is None:
@@ -265,7 +266,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
         The rest is what the features do not carry, taken as independent by row: E[exp f | draw] = exp(draw + rest / 2).
         """
-        (x,) = self._evaluate(X, lambda rows: (rows.x,))
+        (x,) = self._evaluate(X, lambda rows: (rows.x,), about="terms")
         values, rest = self.fit_.posterior.draws(x, n_samples, self._generator(random_state))
         return self._scaled(values), self.target_.scale**2 * rest
 
@@ -275,11 +276,9 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         return tags
 
     def _block(self, table: Table, word: str | None = None) -> np.ndarray:
-        rows = getattr(self, "statistics_", None)
-        if rows is None:  # a prior, which knows no rows yet
-            return super()._block(table, word)
+        rows = self.statistics_
         try:
-            x = np.stack([column.read(table, word=word) for column in self.statistics_.binding.columns]).T
+            x = np.stack([column.read(table, word=word) for column in rows.binding.columns]).T
         except ValueError:
             _refuse_times_as_text(table, rows.binding)
             raise

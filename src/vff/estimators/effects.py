@@ -63,7 +63,7 @@ class EffectsMixin(ProcessMixin):
         >>> mean.round(1)
         array([-1.])
         """
-        (x,) = self._evaluate(X, lambda rows: (rows.x,))
+        (x,) = self._evaluate(X, lambda rows: (rows.x,), about="terms")
         columns = self.statistics_.binding.columns
         named = isinstance(column, str | Integral) and not isinstance(column, bool)
         along = [c for c, bound in enumerate(columns) if column is None or (named and column in bound.aliases)]
@@ -123,7 +123,7 @@ class EffectsMixin(ProcessMixin):
             means, variances, _ = zip(*parts, strict=True)
             return np.stack(means, axis=1), np.stack(variances, axis=1)
 
-        mean, variance = self._evaluate(X, compute)
+        mean, variance = self._evaluate(X, compute, about="terms")
         names = tuple(term.name for term in self.statistics_.terms)
         return Effects(names, self.target_.scale * mean, self.target_.scale * np.sqrt(variance))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +26,9 @@ from vff.estimators.named import (
     refuse_without_widths,
 )
 
+About = Literal["y", "function", "terms"]
+"""What is asked of rows: a new y needs all columns of the model, the function no column of the likelihood, and terms
+not the offset either."""
 Check = Callable[[Any, int], np.ndarray]
 """What makes a vector of targets, or of labels, of what was given for so many rows."""
 
@@ -57,10 +60,10 @@ class Block:
     w: Any = None
 
     @classmethod
-    def of(cls, model: Any, table: Table, y: Any, w: Any, word: str | None = None) -> "Block":
+    def of(cls, model: Any, table: Table, y: Any, w: Any, word: str | None = None, about: About = "y") -> "Block":
         """The rows of a table with the columns of the fit; ``word`` says what missing values are in it."""
-        _require_beside(model, table.names)
-        own = recognised(model, table, model.column_indices_, model._beside)
+        _require_beside(model, table.names, about)
+        own = recognised(model, table, model.column_indices_, model._beside(about))
         return cls(model, own, model._block(own, word), y, w)
 
     @property
@@ -107,6 +110,7 @@ def evaluate(
     y: Any = None,
     sample_weight: Any = None,
     check: Check | None = None,
+    about: About = "y",
 ) -> list[np.ndarray]:
     """What models of the same columns answer about the rows of X, one below the other.
 
@@ -115,7 +119,7 @@ def evaluate(
     """
     for model in models:
         check_is_fitted(model, "posterior_")
-    source = _readable(models[0], open_rows(X), y, sample_weight, check)
+    source = _readable(models[0], open_rows(X), y, sample_weight, check, about)
     roles, n, blocks = source.roles or Roles(None), 0, []
     beyond = [np.zeros((2, len(model.column_indices_)), int) for model in models]
 
@@ -125,7 +129,7 @@ def evaluate(
         w = chunk.w if roles.weight is None else chunk.table.raw(chunk.table.index(roles.weight))
         if check is not None and source.whole is None:
             target = check(target, chunk.n_rows)
-        blocks = [Block.of(model, chunk.table, target, w, source.options.missing) for model in models]
+        blocks = [Block.of(model, chunk.table, target, w, source.options.missing, about) for model in models]
         n += len(blocks[0])
         for block, count in zip(blocks, beyond, strict=True):
             count += block.outside
@@ -148,13 +152,13 @@ def evaluate(
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _require_beside(model: Any, names: Sequence[str] | None) -> None:
+def _require_beside(model: Any, names: Sequence[str] | None, about: About) -> None:
     """An offset is known where the function is predicted, and error bars where y is, or nothing can be said there."""
     if names is None:
         return
-    if isinstance(model._offset, str) and model._offset not in names:
+    if about != "terms" and isinstance(model._offset, str) and model._offset not in names:
         raise ValueError(offset_missing(model._offset, names))
-    errors = model.likelihood_.column if model.likelihood_.known_errors else None
+    errors = model.likelihood_.column if about == "y" and model.likelihood_.known_errors else None
     if isinstance(errors, str) and errors not in names:
         raise ValueError(errors_missing(errors, names))
 
@@ -167,9 +171,7 @@ def _level_of_caller() -> int:
     return level
 
 
-def _readable(
-    model: Any, source: Source, y: Any = None, sample_weight: Any = None, check: Check | None = None
-) -> Source:
+def _readable(model: Any, source: Source, y: Any, sample_weight: Any, check: Check | None, about: About) -> Source:
     """The rows with the columns that a model needs and no others, in the kinds that it knows."""
     table = source.whole
     if table is not None:
@@ -184,8 +186,8 @@ def _readable(
         roles = Roles.of(source, UsedColumns((), ()), y if check else None, sample_weight)
         return source.select(replace(roles, features=source.names, levels=() if source.names else levels))
     names = [str(name) for name in fitted]
-    _require_beside(model, source.names)
-    needed = list(dict.fromkeys([*(names[index] for index in indices), *named(model._beside, names)]))
+    _require_beside(model, source.names, about)
+    needed = list(dict.fromkeys([*(names[index] for index in indices), *named(model._beside(about), names)]))
     refuse_without_widths(model, source.names)
     check_columns(names, source.names, needed)
     levels = {names[index]: values for index, values in known}

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from vff.data import Positive, Source, column_kinds
+from vff.data import Positive, Source, column_kinds, text_in
 from vff.estimators.binding import Binding
 from vff.estimators.options import FitSpec
 from vff.estimators.pattern import Space
@@ -30,6 +31,7 @@ def for_rows(spec: FitSpec, source: Source, y: Any, sample_weight: Any, seen: Co
         seen or Columns(column_kinds(source), left_out=[own for own in elsewhere if isinstance(own, str | int)]),
         apart={} if target is None else {target: "the target"},
         target=target,
+        look=partial(text_in, source),
     )
     formula = parse_formula(text, known)
     if formula.offset is not None and spec.offset not in (None, formula.offset):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from vff.data import Source, Table, UsedColumns
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood
-from vff.words import listed, shown
+from vff.words import listed, perhaps, shown
 
 
 def used_columns(kernel: Kernel | None, likelihood: AbstractLikelihood, offset: Hashable | None = None) -> UsedColumns:
@@ -115,16 +115,9 @@ def offset_of(column: Hashable | None, table: Table) -> np.ndarray | None:
     except ValueError as error:
         raise ValueError(
             f"offset names column {shown(column)}, which is added to the function, and X has {there}; name one of "
-            "them, or add the column"
+            f"them, or add the column{perhaps(column, table.names)}"
         ) from error
-    values = np.array(table.numbers(index), float)
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise ValueError(
-            f"column {shown(column)} is the offset, which must be a finite number in every row, and it is "
-            f"{values[row]} in row {table.first + row}; mend it, or leave that row out"
-        )
-    return values
+    return np.array(table.numbers(index, role="the offset"), float)
 
 
 def refuse_without_widths(model: Any, known: Collection[str]) -> None:
@@ -146,12 +139,20 @@ def extra_of(likelihood: AbstractLikelihood, table: Table) -> np.ndarray:
     """Exposure or trials of every row, (N,); ones when the likelihood takes none."""
     if likelihood.column is None:
         return np.broadcast_to(likelihood.extra_alone, table.n_rows)  # one number, however many rows
-    return np.array(table.numbers(column_of(likelihood.column, table, _use_of(likelihood))), float)
+    index = column_of(likelihood.column, table, _use_of(likelihood))
+    return np.array(table.numbers(index, role=_USES[_use_of(likelihood)]), float)
+
+
+_ERRORS, _COUNTED_BY = "standard deviations of y", "exposure or trials"
+_USES = {
+    _ERRORS: "noise_std, the standard deviations of y",
+    _COUNTED_BY: "the exposure or the trials of the likelihood",
+}
 
 
 def _use_of(likelihood: AbstractLikelihood) -> str:
     """What a likelihood takes its column for."""
-    return "standard deviations of y" if likelihood.known_errors else "exposure or trials"
+    return _ERRORS if likelihood.known_errors else _COUNTED_BY
 
 
 def refuse_negative(extra: np.ndarray, likelihood: AbstractLikelihood, first: int = 0) -> np.ndarray:
@@ -173,6 +174,7 @@ def column_of(name: Hashable, table: Table, use: str = "exposure or trials") -> 
         return table.index(name)
     except ValueError as error:
         there = listed(table.names) if table.names else f"{table.n_columns} columns without names"
-        raise ValueError(
-            f"the likelihood takes column {shown(name)} for {use}, and X has {there}; name one of them"
-        ) from error
+        who = f"the likelihood takes column {shown(name)} for {use}"
+        if use == _ERRORS:
+            who = f"noise_std names column {shown(name)}, which has the {use}"
+        raise ValueError(f"{who}, and X has {there}; name one of them{perhaps(name, table.names)}") from error

@@ -254,10 +254,16 @@ def check_noise(value: Any, *, error_bars: bool = False) -> float | None:
 
     Beside error bars, zero is for none at all.
     """
-    nothing = is_number(value) and float(value) == 0.0
+    bounds = bounds_of(value)
+    nothing = is_number(value) and float(value) == 0.0 and bounds in (None, (0.0, 0.0))
     if nothing and error_bars:
         return 0.0
-    for number in () if value is None else (value, *(bounds_of(value) or ())):
+    if bounds is not None and bounds[0] < bounds[1] and not is_positive(bounds[0]):
+        raise ValueError(
+            f"noise_variance is learnt between bounds above zero, got {shown(value)}; give a lower bound that is not "
+            "zero, such as 1e-8 of the variance of y"
+        )
+    for number in () if value is None else (value, *(bounds or ())):
         if not is_positive(number):
             said = f"noise_variance must be None or a positive number, got {shown(value)}; "
             if nothing:
@@ -271,6 +277,21 @@ def check_column(name: str, value: Any) -> Any:
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | Integral)):
         raise TypeError(f"{name} must be None, or the name or the number of a column of X, got {shown(value)}")
     return value
+
+
+def check_errors_given(noise_std: Any) -> Any:
+    """Standard deviations that come with the rows, one for each."""
+    if isinstance(noise_std, str):
+        raise ValueError(
+            f"noise_std of fit has one standard deviation per row, got {shown(noise_std)}; where it is a column of X, "
+            f"the model names it: GPRegressor(noise_std={shown(noise_std)})"
+        )
+    if np.ndim(noise_std) == 0 and isinstance(noise_std, Real):
+        raise ValueError(
+            f"noise_std of fit has one standard deviation per row, got {shown(noise_std)}; where all rows have the "
+            f"same, GPRegressor(noise_variance=fixed({float(noise_std) ** 2:.6g})) says so"
+        )
+    return noise_std
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from vff.data import Table, open_rows
 from vff.data.checks import check_target
 from vff.estimators.arguments import check_joint, flag, seeded, whole_number
-from vff.estimators.evaluation import Block, Check, evaluate
+from vff.estimators.evaluation import About, Block, Check, evaluate
 from vff.estimators.named import beside
 from vff.inference import Samples, TargetScale, chosen
 from vff.likelihoods import AbstractLikelihood, Mixture, Predictive
@@ -94,9 +94,9 @@ class ProcessMixin(BaseEstimator):
         """
         model = self._answering(X, observed=False)
         if not flag("full_covariance", full_covariance):
-            mean, variance = model._evaluate(X, model._latent)
+            mean, variance = model._evaluate(X, model._latent, about="function")
             return mean, variance
-        rows = model._joint_rows(X)
+        rows = model._joint_rows(X, "function")
         mean, covariance = model.posterior_.joint(rows.x)
         return rows.lifted(model._scaled(mean)), model.target_.scale**2 * covariance
 
@@ -125,7 +125,7 @@ class ProcessMixin(BaseEstimator):
         """
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         model = self._answering(X, observed=False)
-        rows = model._joint_rows(X)
+        rows = model._joint_rows(X, "function")
         return rows.lifted(model._scaled(model.posterior_.sample(rows.x, n_samples, rng)))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -193,19 +193,20 @@ class ProcessMixin(BaseEstimator):
         y: Any = None,
         sample_weight: Any = None,
         check: Check | None = None,
+        about: About = "y",
     ) -> list[np.ndarray]:
         """What this model answers about all rows of X, chunk by chunk."""
-        return evaluate((self,), X, lambda blocks: compute(blocks[0]), y, sample_weight, check)
+        return evaluate((self,), X, lambda blocks: compute(blocks[0]), y, sample_weight, check, about)
 
     def _latent(self, rows: Block) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the function at some rows, its offset in it."""
         mean, variance = self.posterior_.marginals(rows.x)
         return rows.lifted(self._scaled(mean)), self.target_.scale**2 * variance
 
-    @property
-    def _beside(self) -> tuple[Any, ...]:
-        """The columns that are read and not modelled."""
-        return beside(self.likelihood_, self._offset)
+    def _beside(self, about: About = "y") -> tuple[Any, ...]:
+        """The columns that are read and not modelled, where this is asked."""
+        own = None if about == "terms" else self._offset
+        return beside(self.likelihood_, own) if about == "y" else () if own is None else (own,)
 
     @property
     def _offset(self) -> Any:
@@ -227,7 +228,7 @@ class ProcessMixin(BaseEstimator):
         """How a warning says that rows lie outside the numbered column's place."""
         return f"lie outside the domain of column {label}"
 
-    def _joint_rows(self, X: Any) -> Block:
+    def _joint_rows(self, X: Any, about: About = "y") -> Block:
         """All rows in one block, few enough for a joint law."""
         source, n, found = open_rows(X), 0, []
         check_joint(source.n_rows or 0)
@@ -237,9 +238,11 @@ class ProcessMixin(BaseEstimator):
             n += len(rows)
             check_joint(n)
             found.append(rows)
-            return rows.x, rows.extra, *(() if rows.offset is None else (rows.offset,))
+            extra = rows.extra if about == "y" else np.zeros(len(rows))  # which nobody asks for
+            offset = None if about == "terms" else rows.offset
+            return rows.x, extra, *(() if offset is None else (offset,))
 
-        x, extra, *offset = self._evaluate(source, compute)
+        x, extra, *offset = self._evaluate(source, compute, about=about)
         return found[0].joined(x, extra, offset[0] if offset else None)
 
     def _generator(self, random_state: Any) -> np.random.Generator:

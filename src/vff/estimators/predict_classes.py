@@ -145,7 +145,9 @@ class ClassificationMixin(ClassifierMixin, ProcessMixin):
             parts = [model.predict_f(X, full_covariance) for model in self.functions_]
             mean, covariance = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
             return mean, covariance
-        found = evaluate(self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)])
+        found = evaluate(
+            self.functions_, X, lambda all_: [part for one in all_ for part in one.model._latent(one)], about="function"
+        )
         return np.stack(found[::2], axis=-1), np.stack(found[1::2], axis=-1)
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:

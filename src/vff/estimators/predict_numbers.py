@@ -1,15 +1,16 @@
 """What a fitted model says of a new number at every row."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from vff.data.checks import check_target, check_weights
 from vff.estimators.arguments import flag, quantile_levels
-from vff.estimators.evaluation import Block
+from vff.estimators.evaluation import About, Block
 from vff.estimators.predict import ProcessMixin
 from vff.estimators.table_summary import weights_of
 
@@ -41,9 +42,18 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         """
         model = self._answering(X)
         if not flag("return_std", return_std):
-            return model._evaluate(X, lambda rows: (model._mean(rows),))[0]
+            return model._evaluate(X, lambda rows: (model._mean(rows),), about=model._for_mean)[0]
         mean, variance = model._evaluate(X, model._moments)
         return mean, np.sqrt(variance)
+
+    def _answering(self, X: Any, *, observed: bool = True) -> Self:
+        check_is_fitted(self, "posterior_")
+        return self
+
+    @property
+    def _for_mean(self) -> About:
+        """What the mean of a new observation asks of rows: where noise is normal, not how much of it they have."""
+        return "function" if self.likelihood_.normal else "y"
 
     def _mean(self, rows: Block) -> np.ndarray:
         """Of a new observation at some rows."""
@@ -110,11 +120,12 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> round(vff.GPRegressor(frequencies=10).fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])), 2)
         1.0
         """
+        model = self._answering(X)
 
         def compute(rows: Block) -> tuple[np.ndarray, ...]:
-            return self._mean(rows), rows.y, weights_of(rows.w, len(rows))
+            return model._mean(rows), rows.y, weights_of(rows.w, len(rows))
 
-        mean, target, weights = self._evaluate(X, compute, y, sample_weight, check_target)
+        mean, target, weights = model._evaluate(X, compute, y, sample_weight, check_target, model._for_mean)
         return float(r2_score(target, mean, sample_weight=check_weights(weights, mean.size)))
 
     def log_predictive_density(self, X: Any, y: Any = None) -> np.ndarray:
@@ -134,9 +145,10 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
         >>> vff.baselines.ExactGP().fit([[0], [1], [2]], [0, 1, 0]).log_predictive_density([[1.0]], [1.0]).shape
         (1,)
         """
+        model = self._answering(X)
 
         def compute(rows: Block) -> Sequence[np.ndarray]:
-            self.likelihood_.check(rows.y, rows.extra)
-            return self._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
+            model.likelihood_.check(rows.y, rows.extra)
+            return model._new(rows, lambda one, some: (one.log_density(rows.y[some]),))
 
-        return self._evaluate(X, compute, y, None, self._as_numbers)[0]
+        return model._evaluate(X, compute, y, None, self._as_numbers)[0]

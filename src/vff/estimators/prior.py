@@ -15,11 +15,13 @@ from vff.estimators.named import introduce
 from vff.estimators.options import FitSpec
 from vff.estimators.predict import ProcessMixin
 from vff.factors import Leaf
+from vff.factors.missing.basis import are_missing
 from vff.inference import TargetScale
 from vff.inference.posterior.direct import square_root
 from vff.kernels import Kernel, normal_form
 from vff.likelihoods import AbstractLikelihood, Gaussian
 from vff.moments import Place
+from vff.parameters import start_of
 from vff.words import shown
 
 _TOGETHER = 256  # rows whose variances are read off one covariance matrix
@@ -31,7 +33,7 @@ class PriorProcess:
 
     binding: Binding
 
-    def _values(self, place: Place, leaf: Leaf, x: np.ndarray) -> np.ndarray:
+    def _values(self, place: Place, x: np.ndarray) -> np.ndarray:
         """What a leaf is called with: numbers, or levels themselves."""
         column = self.binding.columns[place] if isinstance(place, int) else None
         if column is None or column.levels is None:
@@ -40,13 +42,20 @@ class PriorProcess:
         levels[:] = column.levels
         return levels[x[:, place].astype(int)]
 
+    def _factor(self, place: Place, leaf: Leaf, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """What a leaf says of two sets of rows: missing values are alike, and have nothing in common with numbers."""
+        here, there = ~are_missing(x[:, place]), ~are_missing(z[:, place])
+        found = leaf.variance * np.multiply.outer(~here, ~there)
+        found[np.ix_(here, there)] = leaf(self._values(place, x[here]), self._values(place, z[there]))
+        return found
+
     def covariance(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z), (N, N')."""
         total = np.zeros((len(x), len(z)))
         for term in self.binding.terms:
             product = np.ones_like(total)
             for place, leaf in zip(term.columns, term.term.factors, strict=True):
-                product *= leaf(self._values(place, leaf, x), self._values(place, leaf, z))
+                product *= self._factor(place, leaf, x, z)
             total += product
         return total
 
@@ -76,7 +85,9 @@ class PriorMixin(ProcessMixin):
     """A model that answers from its prior before it is fitted."""
 
     kernel: Any
+    missing: str
     kernel_: Kernel
+    offset_: Any
 
     if TYPE_CHECKING:
 
@@ -107,7 +118,7 @@ class PriorMixin(ProcessMixin):
         n_samples, rng = whole_number("n_samples", n_samples), self._generator(random_state)
         fitted = hasattr(self, "posterior_")
         prior = self._prior(X, self.kernel_ if fitted else self.kernel)
-        draws = prior.posterior_.sample(prior._joint_rows(X).x, n_samples, rng)
+        draws = prior.posterior_.sample(prior._joint_rows(X, "terms").x, n_samples, rng)
         return self.target_.mean + draws if fitted else draws
 
     def _answering(self, X: Any, *, observed: bool = True) -> Self:
@@ -126,30 +137,43 @@ class PriorMixin(ProcessMixin):
     def _prior(self, X: Any, kernel: Any) -> Self:
         """This model with its prior in the place of a posterior, over the columns and levels of a table."""
         source = open_rows(X)
+        offset = self._offset
         if isinstance(kernel, str):
-            kernel = for_rows(self._spec(), source, None, None).kernel
-        self._check_numbers(kernel)
+            spec = for_rows(self._spec(), source, None, None)
+            kernel, offset = spec.kernel, spec.offset
+        if kernel is not getattr(self, "kernel_", None):  # what was learnt has all its numbers
+            self._check_numbers(kernel)
         if source.whole is None:
             raise ValueError(
                 f"before it is fitted, a model answers about tables in memory, got {shown(X)}; fit it first, or read "
                 "some rows into a frame"
             )
         table = Table.of(source.whole)
-        binding, twin = resolve_columns(kernel, table), copy(self)
+        binding, twin = resolve_columns(kernel, table, admits=self.missing == "effect"), copy(self)
         introduce(twin, table)
         vars(twin).pop("statistics_", None)
-        twin.posterior_, twin.target_ = PriorProcess(binding), TargetScale(0.0, 1.0)
+        twin.posterior_, twin.target_, twin.offset_ = PriorProcess(binding), TargetScale(0.0, 1.0), offset
         twin.likelihood_ = Gaussian(1.0)  # functions are drawn without one
         twin.column_indices_ = tuple(column.index for column in binding.columns)
         twin.column_levels_ = tuple(column.levels for column in binding.columns)
         return twin
 
+    def _block(self, table: Table, word: str | None = None) -> np.ndarray:
+        if not isinstance(self.posterior_, PriorProcess):
+            return super()._block(table, word)
+        return np.stack([column.read(table, word=word) for column in self.posterior_.binding.columns]).T
+
     def _check_numbers(self, kernel: Any) -> None:
         """NotFittedError unless the kernel says all there is to know of the prior."""
-        leaves = [] if kernel is None else [leaf for term in normal_form(kernel) for leaf in term.factors]
-        absent = [leaf for leaf in leaves if None in (leaf.variance, *leaf.given.values())]
+        terms = () if kernel is None else normal_form(kernel)
+        leaves = [(leaf, len(term.factors) > 1) for term in terms for leaf in term.factors]
+        absent = [
+            leaf
+            for leaf, product in leaves
+            if leaf.unsettled(product) or None in map(start_of, (leaf.variance, *leaf.given.values()))
+        ]
         if not leaves or absent:
-            what = "a kernel with all its numbers" if not leaves else f"the numbers of {shown(absent[0])}"
+            what = "a kernel with all its numbers" if not leaves else f"all numbers of {shown(absent[0])}"
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet; call fit first, or, to ask the prior, give "
                 f"{what}"

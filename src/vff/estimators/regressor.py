@@ -1,5 +1,6 @@
 """``GPRegressor``: Gaussian process regression, in one pass over the data where noise is Gaussian."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
@@ -10,7 +11,7 @@ from vff.estimators.options import check_column, check_noise
 from vff.estimators.predict_numbers import RegressionMixin
 from vff.estimators.prior import PriorMixin
 from vff.kernels import Kernel
-from vff.likelihoods import AbstractLikelihood, ErrorBars, Gaussian, by_name
+from vff.likelihoods import AbstractLikelihood, ErrorBars, by_name
 from vff.parameters import start_of
 from vff.words import shown
 
@@ -31,8 +32,9 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         of your own. All but "gaussian" are fitted by natural gradients.
     noise_variance : float or None
         Where learning starts (or what is used with ``optimizer=None``); None starts from the data. Given starts, here
-        and in the kernel, compete with those from the data and are left when they are far worse. Beside error bars it
-        is of what these leave unexplained, and 0 holds none.
+        and in the kernel, compete with those from the data and are left when they are far worse. ``fixed(number)``
+        holds it, ``between(low, high)`` bounds it. Beside error bars it is of what these leave unexplained, and 0 holds
+        none.
     noise_std : str, int or None
         Column of standard deviations of y that are known, row by row: y = f + N(0, noise_std² + noise_variance). It is
         no feature. Predictions of y are with that of their own row, so the column must be there (zeros for an
@@ -76,9 +78,10 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     chains : int
     sampler : "nuts" or "hmc"
     priors : dict or None
-        Of Markov chains: by hyperparameter as ``samples_`` names them ("lengthscale[x]", "variance", "noise_variance",
-        "constant", ...) a prior of ``vff.priors``, or a number at which it is held. A name without brackets is meant
-        for all of its kind. Those not named have the priors of docs/markov-chains.md.
+        By hyperparameter ("lengthscale[x]", "variance", "noise_variance", ...) a prior of ``vff.priors``, or a number
+        at which it is held. A name without brackets is meant for all of its kind. The best hyperparameters are then the
+        maximum a posteriori of their logarithms, and below 20 rows those not named have weak priors. With Markov chains
+        those not named have the priors of docs/markov-chains.md, and "constant" may be named unless noise is Gaussian.
     offset : str, int or None
         Column that is added to the function, on the scale of the link, known where it is predicted, too: predictions,
         draws and scores have it in them, ``effects`` and the mean of the function over the rows do not. It is no
@@ -109,8 +112,8 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         known).
     elbo_error_ : float
         How far ``elbo_`` itself may be off, nats (three standard errors); 0 unless ``solver_`` is "iterative".
-    solver_ : "direct", "iterative" or the name of a structured covariance
-        Whether a P x P matrix was factored, or products with it were enough.
+    solver_ : "direct", "low-rank", "iterative" or the name of a structured covariance
+        Whether a P x P matrix was factored, one as large as the few rows, or products with it were enough.
     evidence_upper_bound_ : float
         Upper bound on log p(y) at the same hyperparameters, right or not; cautious, and loose when rows are many. NaN
         where there is none, as for uncertain inputs.
@@ -247,7 +250,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         likelihood = self._requested_likelihood()
         noise = start_of(self._noise(likelihood))
         if likelihood.conjugate and noise is not None:
-            return Gaussian(noise)
+            return replace(likelihood, variance=noise)  # pyright: ignore[reportArgumentType]
         unknown = [entry.name for entry in likelihood.entries if entry.value is None]
         if unknown:
             what = "noise_variance" if likelihood.conjugate else f"{', '.join(unknown)} of the likelihood"

@@ -244,7 +244,7 @@ def check_fit(fit: Fit, rows: Statistics) -> None:
         _check_learnt(fit, rows, s, drawn=count > 0)
     made = {method.name: method.needs == "sums" for method in METHODS}.get(fit.method)
     demand(made is not None and made == fit.from_sums, "a method, with a noise variance if it has one", fit.method)
-    if fit.from_sums:
+    if fit.from_sums and not (fit.likelihood.known_errors and fit.noise_variance == 0.0):
         _check_positive(fit.noise_variance, "noise variance")
     if fit.memory is not None:
         memory, R = fit.memory, fit.memory.psi.size

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vff.estimators.binding import Binding, BoundTerm, joined
-from vff.estimators.options import Options, check_size
+from vff.estimators.options import BY_ROW, Options, check_size
 from vff.estimators.resolve import resolve_domain, resolve_term
 from vff.estimators.table_summary import NOWHERE, Batch, TableSummary
 from vff.factors import TailRows, admitting, tails_together, tails_without
@@ -226,6 +226,16 @@ def check_unchanged(settled: Options, now: Options) -> None:
     """Refuse other options than those the first rows were summed with; ``settled`` holds what these were written as."""
     for name, old, new in zip(Options._fields, settled, map(repr, now), strict=True):
         if _meant(old) != _meant(new):
+            if name == "noise_std" and _meant(old) == BY_ROW:
+                raise ValueError(
+                    f"the rows seen so far came with error bars, given by row, and these come with noise_std={new}; "
+                    "give noise_std to partial_fit, one standard deviation per row, or fit all rows again"
+                )
+            if name == "noise_std" and _meant(new) == BY_ROW:
+                raise ValueError(
+                    f"these rows come with error bars, given by row, and those seen so far with noise_std={old}; "
+                    "leave noise_std out of partial_fit, or fit all rows again"
+                )
             raise ValueError(
                 f"{name} is now {new}, but the rows seen so far were summed with {name}={old}, which cannot be changed "
                 "afterwards; set it back, or fit all rows again"

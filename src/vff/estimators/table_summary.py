@@ -30,7 +30,9 @@ from vff.moments import (
     summarise_column,
     summarise_columns,
 )
+from vff.words import shown
 
+_LARGEST_EXPONENT = 50.0  # of an offset: exp(50) is 5e21
 NOWHERE = ColumnSummary(np.inf, -np.inf)
 """Of no rows."""
 
@@ -69,9 +71,22 @@ def observations(
     counted = w > 0.0 if w.size and w.min() == 0.0 else slice(None)
     likelihood.check(target[counted], extra[counted])
     added = offset_of(offset, table)
+    if added is not None and likelihood.scale_name == "log":
+        _refuse_unlogged(added, offset, table.first)
     if added is not None and likelihood.standardised:
         target, added = target - added, None
     return Observed(target, extra, w, added)
+
+
+def _refuse_unlogged(added: np.ndarray, offset: str | int | None, first: int) -> None:
+    """An offset of log(mean) that no mean has: the logarithm was forgotten, most likely."""
+    if np.abs(added).max(initial=0.0) > _LARGEST_EXPONENT:
+        row = int(np.argmax(np.abs(added)))
+        raise ValueError(
+            f"the offset is added to the logarithm of the mean of y, and column {shown(offset)} is {added[row]:g} in "
+            f"row {first + row}, a factor of exp({added[row]:g}); was the logarithm forgotten? Give a column of "
+            f"logarithms, such as numpy.log(X[{shown(offset)}])"
+        )
 
 
 def take_batch(table: Table, binding: Binding, observed: Observed) -> Batch:

@@ -8,30 +8,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self, Union
 
 import numpy as np
 
 from vff.basis import Domain
+from vff.factors.numbers_given import CORRELATION, REAL, check_numbers
 from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor, Values
-from vff.parameters import bounds_of, kept, number_text
+from vff.parameters import kept, number_text
 from vff.words import listed, shown
+
+__all__ = ["CORRELATION", "REAL", "Column", "Kernel", "Leaf", "Product", "Sum", "factors_of", "summands"]
 
 Column = str | int
 Kernel = Union["Leaf", "Product", "Sum"]
-
-CORRELATION = {"kind": "correlation"}
-"""Metadata of a field that lies between -1 and 1."""
-REAL = {"kind": "real"}
-"""Metadata of a field that may be any number."""
-_KINDS_OF_FIELDS: dict[str, tuple[str, Callable[[float], bool]]] = {
-    "positive": ("a positive number", lambda value: 0.0 < value < np.inf),
-    "correlation": ("a number between -1 and 1", lambda value: -1.0 < value < 1.0),
-    "real": ("a number in the column's own units", lambda value: bool(np.isfinite(value))),
-}
-"""Which numbers a field may hold: in words, and whether one is."""
 
 
 class _Expression(ABC):
@@ -126,17 +118,7 @@ class Leaf(_Expression):
                 f"{type(self).__name__} takes {len(self.columns)} different columns, got "
                 f"{' and '.join(map(shown, self.columns))}; name each of them once"
             )
-        for field in fields(self):
-            if field.name not in (*self.column_fields, *self.choices):
-                value, kind = getattr(self, field.name), field.metadata.get("kind", "positive")
-                wanted, fits = _KINDS_OF_FIELDS[kind]
-                numbers = [] if value is None else [value, *(bounds_of(value) or ())]
-                if not all(isinstance(number, Real) and fits(float(number)) for number in numbers):
-                    columns = ", ".join(map(shown, self.columns))
-                    raise ValueError(
-                        f"{type(self).__name__}({columns}): {field.name} must be {wanted}, got {shown(value)}; leave "
-                        "it out to start from the data"
-                    )
+        check_numbers(self)
 
     @property
     @abstractmethod
@@ -167,6 +149,10 @@ class Leaf(_Expression):
     def factor_in(self, product: bool) -> Factor:
         """The same where it stands: by itself, or in a product."""
         return self.factor
+
+    def unsettled(self, product: bool) -> bool:
+        """Whether a fit settles something of it, beside its hyperparameters, that nobody gave: by itself, or in one."""
+        return False
 
     def _correlation(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         """k(x, z) / variance."""

@@ -1,15 +1,14 @@
 """What a formula may know of columns: their names or numbers, what each holds, and which are spoken for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 from vff.factors import Column
 from vff.kernels.grammar import AbstractDescent
 from vff.kernels.tokens import INTEGER, WORD, Token, Voice
-from vff.words import shortened, shown
+from vff.words import near, shortened, shown
 
 NUMERIC = ("number", "datetime", "duration", "boolean")
 
@@ -30,6 +29,8 @@ class Columns:
     """Those beside them that "." leaves out."""
     target: str | None = None
     """What the target is called, where that is known."""
+    look: Callable[[Column], tuple[str, str] | None] = lambda column: None
+    """What a column of text turns out to hold, and what to do about it; None for words."""
     before_fit: bool = False
     """Whether the target is not known yet, so that no formula may name one."""
 
@@ -82,10 +83,9 @@ def written(*columns: Column) -> str:
 
 def nearest(name: str, known: list[str]) -> str:
     """What to write instead of a column that is not there: the likeliest, or some."""
-    lowered = {column.lower(): column for column in known}
-    near = [lowered[match] for match in get_close_matches(name.lower(), lowered, n=3)]
-    if near:
-        return f"perhaps {' or '.join(map(shown, near))} was meant"
+    likely = near(name, known)
+    if likely:
+        return f"perhaps {' or '.join(map(shown, likely))} was meant"
     return f"the columns are {', '.join(map(shown, known[:8]))}{', ...' if len(known) > 8 else ''}"
 
 
@@ -124,6 +124,7 @@ class ColumnDescent(AbstractDescent):
         """A column of numbers or times, as far as is known."""
         if self._known.is_text(column):
             found, advice = f"which holds {self._known.kind(column)}", f"write cat(...) around {shown(column)}"
+            found, advice = self._known.look(column) or (found, advice)
             raise self._column_error(start, "a column of numbers or times", column, found, advice)
         return column
 

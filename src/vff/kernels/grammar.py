@@ -194,9 +194,9 @@ class AbstractDescent(Reader, ABC):
 
     def _value(self, kind: type[Leaf], name: str) -> Any:
         """What a kernel takes for one of its fields."""
-        if name in kind.choices:
-            return self._choice()
-        return self._column() if name in kind.value_columns else self._number()
+        if name in kind.value_columns:
+            return self._column()
+        return self._choice() if name in kind.choices else self._number()
 
     def _knows_more(self) -> bool:
         """Whether ``fixed`` or ``between`` is in view."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from vff.likelihoods.rows import positive_or_none, require, spread_of, weighted_median
+from vff.parameters import Fixed
 from vff.words import shown
 
 if TYPE_CHECKING:
@@ -248,7 +249,10 @@ class AbstractLikelihood(ABC):
             if value not in choices:
                 raise ValueError(f"{own.name} must be one of {', '.join(map(shown, choices))}; got {shown(value)}.")
         for own in _with_role(type(self), _PARAMETER):
-            positive_or_none(own.name, getattr(self, own.name))
+            value = getattr(self, own.name)
+            positive_or_none(own.name, value)
+            if isinstance(value, Fixed):  # as any number is here that is given
+                object.__setattr__(self, own.name, float(value))
 
     @property
     def form(self) -> Self:

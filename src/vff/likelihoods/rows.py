@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vff.parameters import refuse_bounds
 from vff.words import shown
 
 
@@ -24,6 +25,7 @@ def is_number(value: Any) -> bool:
 
 def positive_or_none(name: str, value: float | None) -> None:
     """ValueError unless None or a finite number above zero."""
+    refuse_bounds(f"{name} of a likelihood", value)
     if value is not None and not (is_number(value) and value > 0):
         raise ValueError(f"{name} must be a number above 0, or None to learn it; got {shown(value)}.")
 

@@ -71,7 +71,7 @@ def rows_of(model: Any, X: Any, y: Any, caller: str) -> tuple[np.ndarray, np.nda
     """
     given = table = Table.of(X)
     if table.names is not None and getattr(model, "feature_names_in_", None) is not None:
-        table = recognised(model, table, model.column_indices_, model._beside)
+        table = recognised(model, table, model.column_indices_, model._beside())
     elif table.n_columns != model.n_features_in_:
         raise ValueError(
             f"X has {table.n_columns} column(s) and the model was fitted to {model.n_features_in_}; give {caller} a "

@@ -34,8 +34,13 @@ class Centres(Interval):
         return self.a + self.margin - slack <= low and high <= self.b - self.margin + slack
 
     def describe(self) -> str:
+        if not self.margin:
+            return super().describe()
         inner = f"[{self.a + self.margin:g}, {self.b - self.margin:g}]"
-        return super().describe() if not self.margin else f"{inner} of middles in {super().describe()}"
+        return (
+            f"{inner} (which is {super().describe()} less {self.margin:g} at each end, half the largest width or five "
+            "times the largest std)"
+        )
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> np.ndarray:
         return rng.uniform(self.a + self.margin, self.b - self.margin, n)

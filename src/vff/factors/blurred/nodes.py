@@ -88,6 +88,11 @@ class NodeLetters(Letters):
     def keys(self) -> Sequence[Hashable]:
         return [("node", self.count, self.reach, k) for k in range(self.count)]
 
+    @property
+    def one(self) -> np.ndarray:
+        """Which is one at every node."""
+        return np.ones(self.count)
+
     def evaluate(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
         if self.count == 1:
             return np.full((t.size, 1), float(derivative == 0))

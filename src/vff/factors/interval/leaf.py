@@ -23,6 +23,7 @@ class _Matern(Leaf):
 
     order: ClassVar[int]
     choices: ClassVar[frozenset[str]] = frozenset({"width", "std"})
+    value_columns: ClassVar[frozenset[str]] = choices
     _: KW_ONLY
     lengthscale: float | None = None
     width: Column | None = None
@@ -35,6 +36,12 @@ class _Matern(Leaf):
                 f"input, got width={shown(self.width)} and std={shown(self.std)}; name one of them"
             )
         super().__post_init__()
+        blur = None if self._blur is None else getattr(self, self._blur)
+        if isinstance(self.column, str) and blur is not None and not isinstance(blur, str):
+            raise TypeError(
+                f"{type(self).__name__}({shown(self.column)}): {self._blur} names a column, as {shown(self.column)} "
+                f"does, got {shown(blur)}; give the name of the column that holds it, row by row"
+            )
 
     @property
     def _blur(self) -> str | None:
@@ -74,6 +81,7 @@ class _Matern(Leaf):
         return unit.covariance(np.subtract.outer(np.asarray(x, float), np.asarray(z, float)))
 
 
+@dataclass(frozen=True, repr=False)
 class Matern12(_Matern):
     """Matérn-1/2, the exponential kernel: continuous, nowhere smooth.
 
@@ -101,6 +109,7 @@ class Matern12(_Matern):
     smoothness = "1/2"
 
 
+@dataclass(frozen=True, repr=False)
 class Matern32(_Matern):
     """Matérn-3/2: once differentiable.
 
@@ -124,6 +133,7 @@ class Matern32(_Matern):
     default_for = frozenset({"number", "datetime", "duration", "boolean"})
 
 
+@dataclass(frozen=True, repr=False)
 class Matern52(_Matern):
     """Matérn-5/2: twice differentiable.
 
@@ -141,6 +151,7 @@ class Matern52(_Matern):
     smoothness = "5/2"
 
 
+@dataclass(frozen=True, repr=False)
 class Matern72(_Matern):
     """Matérn-7/2: three times differentiable.
 
@@ -158,6 +169,7 @@ class Matern72(_Matern):
     smoothness = "7/2"
 
 
+@dataclass(frozen=True, repr=False)
 class Matern92(_Matern):
     """Matérn-9/2: four times differentiable.
 

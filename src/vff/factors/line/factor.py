@@ -248,9 +248,11 @@ class Linear(Leaf):
     def factor(self) -> LineFactor:
         return LineFactor(self.intercept, 0.0 if self.origin is None else float(self.origin))
 
+    def unsettled(self, product: bool) -> bool:
+        return self.origin is None and not product and not self.intercept
+
     def factor_in(self, product: bool) -> LineFactor:
-        free = self.origin is None and not product and not self.intercept
-        return replace(self.factor, origin=None) if free else self.factor
+        return replace(self.factor, origin=None) if self.unsettled(product) else self.factor
 
     def settled(self, domain: Domain) -> Self:
         origin = domain.origin if isinstance(domain, Line) else 0.0

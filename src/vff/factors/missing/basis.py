@@ -35,6 +35,10 @@ class MissingDomain(Domain):
         return self.base.discrete
 
     @property
+    def held(self) -> float | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.base.held
+
+    @property
     def compass(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.base.compass
 
@@ -120,10 +124,20 @@ class MissingLetters(Letters):
         return tuple(MissingLetters(part) for part in self.base.parts) if several else (self,)
 
     def merged(self, sums: np.ndarray) -> np.ndarray:
-        return sums if len(self.base.parts) == 1 else _by_parts(self) @ sums
+        if len(self.base.parts) == 1:
+            return sums
+        by_part = sums.reshape(*(part.size for part in self.parts), *sums.shape[1:])
+        numbers = by_part[tuple(slice(0, part.size) for part in self.base.parts)]
+        gone = np.tensordot(_some_gone(self.base), by_part, axes=len(self.parts))
+        return np.concatenate([self.base.merged(numbers.reshape(-1, *sums.shape[1:])), gone[None]])
 
     def split(self, coefficients: np.ndarray) -> np.ndarray:
-        return coefficients if len(self.base.parts) == 1 else _by_parts(self).T @ coefficients
+        if len(self.base.parts) == 1:
+            return coefficients
+        found, sizes = np.multiply.outer(_some_gone(self.base), coefficients[-1]), [own.size for own in self.base.parts]
+        own = self.base.split(coefficients[:-1]).reshape(*sizes, *coefficients.shape[1:])
+        found[tuple(slice(0, size) for size in sizes)] += own
+        return found.reshape(-1, *coefficients.shape[1:])
 
     @property
     def local(self) -> int | None:
@@ -150,28 +164,18 @@ def with_indicator(t: np.ndarray, size: int, evaluate: Any, one: float = 1.0) ->
 
 
 @lru_cache(maxsize=16)
-def _by_parts(letters: MissingLetters) -> sparse.csr_array:
-    """The letters in products of letters of the parts, which may be missing each: none is, or at least one.
+def _some_gone(base: Letters) -> np.ndarray:
+    """That an input is missing, in products of letters of the parts, which may be missing each, (size + 1, ...).
 
     A product of letters of numbers vanishes unless all are there. That all are there is the product of the functions
     that are one at numbers, so that some are not is the product of those that are one everywhere less this one.
     """
-    sizes = [part.size for part in letters.parts]
-    every = np.arange(int(np.prod(sizes))).reshape(sizes)
-    numbers = every[tuple(slice(0, size - 1) for size in sizes)].reshape(-1)
-    place = sparse.csr_array((np.ones(numbers.size), (np.arange(numbers.size), numbers)), (numbers.size, every.size))
-    there = [np.append(_constant(part), 0.0) for part in letters.base.parts]
+    ones = [part.one for part in base.parts]
+    if any(one is None for one in ones):
+        raise TypeError("a factor over several columns with missing values must have letters that make up a constant")
+    there = [np.append(one, 0.0) for one in ones if one is not None]
     anything = [np.append(own[:-1], 1.0) for own in there]
-    gone = reduce(np.multiply.outer, anything) - reduce(np.multiply.outer, there)
-    map_of_base = sparse.csr_array(letters.base.split(np.eye(letters.base.size)).T)
-    return sparse.csr_array(sparse.vstack([map_of_base @ place, sparse.csr_array(gone.reshape(1, -1))]))
-
-
-def _constant(part: Letters) -> np.ndarray:
-    """Coefficients of the function one."""
-    if part.trigonometric is None:
-        raise TypeError("a factor over several columns with missing values must be made of waves of each of them")
-    return np.eye(1, part.size)[0]  # the cosine of zero
+    return reduce(np.multiply.outer, anything) - reduce(np.multiply.outer, there)
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,9 @@ class MissingBasis(Basis):
 
     def resized(self, detail: int) -> "MissingBasis":
         return MissingBasis(self.base.resized(detail))
+
+    def within(self, domain: Domain) -> "MissingBasis":
+        return MissingBasis(self.base.within(domain.numbers))
 
     def extended(self, values: Sequence[Any]) -> tuple["MissingBasis", Change]:
         basis, change = self.base.extended(values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vff.inference.learning.records import Optimum
-from vff.inference.methods.task import FitTask
+from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood
@@ -15,6 +15,8 @@ from vff.moments import Choice, Harmonics, Moments
 
 if TYPE_CHECKING:
     from vff.inference.methods.chains.samples import Samples
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -156,15 +158,16 @@ def record(
     ``intercept`` what the posterior is measured from. Bounds, likelihood and noise are as learning saw them.
     """
     target, jacobian = task.target, weight * np.log(task.target.scale)
+    exact = (_as_held(plan, own) for plan, own in zip(task.plans, values, strict=True))
     terms = tuple(
         TermFit(plan.name, own[0], tuple(own[1:]), M[0] if len(M) == 1 else M, *share)
-        for plan, own, M, share in zip(task.plans, values, history[-1].harmonics, shares, strict=True)
+        for plan, own, M, share in zip(task.plans, exact, history[-1].harmonics, shares, strict=True)
     )
     return Fit(
         likelihood=likelihood.in_units(target.scale),
         target=target.shifted(intercept),
         terms=terms,
-        noise_variance=noise * target.scale**2,
+        noise_variance=_same(noise * target.scale**2, task.noise_limits),
         elbo=float(elbo - jacobian),
         elbo_error=float(elbo_error),
         upper_bound=float(upper_bound - jacobian),
@@ -173,3 +176,16 @@ def record(
         visits=visits,
         **others,
     )
+
+
+def _as_held(plan: TermPlan, values: Sequence[float]) -> list[float]:
+    """What was learnt of a term; what was held to the last digit, which logarithms do not keep."""
+    both = zip(plan.term.names, values, strict=True)
+    return [_same(value, plan.limits.get(name)) for name, value in both]
+
+
+def _same(value: float, limits: tuple[float, float] | None) -> float:
+    """The number at which a value was held, where it is no other but for rounding."""
+    if limits is None or limits[0] != limits[1]:
+        return value
+    return limits[0] if np.isclose(value, limits[0], rtol=_ROUNDING, atol=0.0) else value

@@ -1,8 +1,9 @@
-"""Hyperparameters that chains sample: what they are called, their units, and their priors.
+"""Hyperparameters as ``priors`` speaks of them: what they are called, their units, and the priors of chains.
 
-Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``intercept``,
+Names are those that a summary of the draws prints: ``variance[term]``, ``lengthscale[column]``, ``constant``,
 ``noise_variance``, and the likelihood's own. A prior may be given by such a name, or for all of a kind by the part
-before the bracket; a number instead of a prior holds the hyperparameter there.
+before the bracket; a number instead of a prior holds the hyperparameter there. What both are to methods that look for
+the best hyperparameters, ``known`` says.
 
 Priors that are not given: see docs/markov-chains.md, "Priors".
 """
@@ -17,7 +18,7 @@ import numpy as np
 from vff.inference.methods.task import FitTask, TermPlan
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import AbstractLikelihood
-from vff.parameters import Support
+from vff.parameters import Support, refuse_bounds
 from vff.priors import AbstractPrior, Gamma, HalfNormal, LogNormal, Normal, OfSd, penalised_sd
 from vff.priors.base import from_t, to_t
 from vff.words import shown
@@ -214,6 +215,7 @@ def with_prior(own: Parameter, given: Any) -> Parameter:
                 "give one that can be above"
             )
         return replace(own, prior=given)
+    refuse_bounds(f"{own.name} in priors", given)
     possible = {
         "real": ("a number", lambda value: True),
         "positive": (f"a number above {own.lower:g}", lambda value: value > own.lower),
@@ -222,7 +224,13 @@ def with_prior(own: Parameter, given: Any) -> Parameter:
     wanted, fits = possible[own.support]
     number = isinstance(given, Real) and not isinstance(given, bool)
     if not number or not np.isfinite(float(given)) or not fits(float(given)):
+        nothing = own.kind == "noise_variance" and number and float(given) == 0.0
         raise ValueError(
             f"priors for {own.name} must be a prior of vff.priors, {wanted} to hold it at, or None; got {shown(given)}"
+            + (
+                "; where error bars are all the noise there is, GPRegressor(noise_variance=0) says so"
+                if nothing
+                else ""
+            )
         )
     return replace(own, prior=None, start=float(given))

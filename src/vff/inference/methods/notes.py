@@ -35,7 +35,7 @@ def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    return (*notes, *_on_bound(final, whole, task), *_on_learning(final, plans))
+    return (*notes, *_on_bound(final, whole, task), *_on_learning(final, task))
 
 
 def _names(plans: "Sequence[TermPlan]") -> list[str]:
@@ -87,9 +87,10 @@ def _on_domain(final: Stage, domain: Domain, extent: ColumnSummary, label: str) 
         )
     share = (extent.high - extent.low) / (2.0 * domain.unit())
     if extent.constant:
+        there = " where it is not missing" if extent.missing else ""
         notes.append(
-            f"column {label} holds one value, {extent.low:g}, in all rows; its effect cannot be told from a constant: "
-            "leave it out"
+            f"column {label} holds one value, {extent.low:g}, in all rows{there}; its effect cannot be told from a "
+            "constant: leave it out"
         )
     elif share < 0.05 and domain.ends is not None:
         notes.append(
@@ -135,7 +136,8 @@ def _on_bound(final: Stage, whole: SumModel, task: "FitTask") -> list[str]:
     ]
 
 
-def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
+def _on_learning(final: Stage, task: "FitTask") -> list[str]:
+    plans = task.plans
     notes, names = [], _names(plans)
     rows = final.model.moments.n + sum(tail.r.size for tail in final.model.tails)
     if final.optimum.steps and rows < _FEW_ROWS:
@@ -162,13 +164,27 @@ def _on_learning(final: Stage, plans: "Sequence[TermPlan]") -> list[str]:
     for (s, d, kind), end in ((key, ends[str(key)]) for key in final.model.keys if str(key) in ends):
         if final.optimum.steps and (s is None or (active(final, s) and not _loose(final, s, d, kind))):
             of = "" if s is None else _of(names[s], plans[s].labels, d, alone=len(names) == 1)
-            notes.append(f"{kind}{of} ended at its {end} bound; the data do not determine it")
+            said = _given_bound(task, s, d, kind, end)
+            why = "; the data do not determine it"
+            if said is not None:
+                why = f", {said:g}, as it was given: the data may want it {'lower' if end == 'lower' else 'higher'}"
+            notes.append(f"{kind}{of} ended at its {end} bound{why}")
     if final.closed.jitter:
         notes.append(
             f"{final.closed.jitter:g} was added to the scaled diagonal of the posterior precision to factor it; "
             "the noise is very small against the signal"
         )
     return notes
+
+
+def _given_bound(task: "FitTask", s: int | None, d: int | None, kind: str, end: str) -> float | None:
+    """The user's own bound at which a hyperparameter ended; None where it is ours."""
+    limits = task.noise_limits
+    if s is not None:
+        plan = task.plans[s]
+        named = {(own.name, e): name for name, e, own in plan.term.parameters}
+        limits = plan.limits.get("variance" if d is None else named[kind, d])
+    return None if limits is None else limits[end == "upper"]
 
 
 def _loose(final: Stage, s: int, d: int | None, name: str) -> bool:
