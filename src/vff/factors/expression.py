@@ -17,7 +17,7 @@ from vff.basis import Domain
 from vff.factors.numbers_given import CORRELATION, REAL, check_numbers
 from vff.factors.product_variance import variance_of
 from vff.factors.protocol import Factor, Values
-from vff.parameters import kept, number_text
+from vff.parameters import bounds_of, kept, number_text
 from vff.words import listed, shown
 
 __all__ = ["CORRELATION", "REAL", "Column", "Kernel", "Leaf", "Product", "Sum", "factors_of", "summands"]

@@ -5,11 +5,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from vff.factors import Prior, StackedTransform, TailRows
+from vff.inference.learning.curvature import slopes_of
 from vff.inference.learning.log_prior import LogPriors
-from vff.inference.learning.records import blocked
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
@@ -30,8 +29,6 @@ NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are
 LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
-
-_STEP, _LONGER_STEP = 3e-5, 1e-4  # of a logarithm, in differences of closed forms, and of sums
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
@@ -333,7 +330,7 @@ class SumModel:
         """sum w k(x, x) over all rows."""
         return sum(self.prior_traces(setting))
 
-    def _prior_trace_slopes(self, s: int, values: Values) -> dict[str, float]:
+    def prior_trace_slopes(self, s: int, values: Values) -> dict[str, float]:
         """Derivatives of a term's part of it in the logarithms of its hyperparameters; those left out are zero."""
         sums = self.varying[s]
         if sums is None:
@@ -355,7 +352,7 @@ class SumModel:
         gradient: list[float] = []
         for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
-            for name, slope in weighed._prior_trace_slopes(s, values).items():
+            for name, slope in weighed.prior_trace_slopes(s, values).items():
                 part[name] += cotangents.prior_trace * slope
             gradient += [part[name] for name in term.names]
         for tail in self.tails:
@@ -375,49 +372,7 @@ class SumModel:
 
     def slopes(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
         """First and second derivatives of what learning climbs."""
-        if self.noisy is not None:
-            return self._beside_error_bars(theta, closed)
-        expansion, setting = closed.expansion, self.unpack(theta)
-        assert expansion is not None
-        prior = closed.block_prior
-        changes, twice, traces = [], [], []
-        for s, (term, columns, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
-            changes.append(term.changes(columns, values, prior.blocks[s]))
-            traces.append(self._prior_trace_slopes(s, values))
-            found = term.pull_back_twice(columns, values, prior.blocks[s], expansion.view(s))
-            twice.append(found + expansion.in_trace * self._prior_trace_curvature(s, values))
-        slopes = [some.get(name, 0.0) for some, term in zip(traces, self.terms, strict=True) for name in term.names]
-        gradient, hessian = expansion.slopes(changes, np.array(slopes))
-        hessian[:-1, :-1] += block_diag(*twice)
-        if self.known is not None:
-            gradient = gradient + self.known.slope(theta)
-            hessian[np.diag_indices_from(hessian)] += self.known.curvature(theta)
-        return Slopes(gradient, hessian)
-
-    def _beside_error_bars(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
-        """The same where weights move with the noise: along it by differences, in the others as for known weights."""
-        weighed, setting = self.weighed_at(self.unpack(theta))
-        _, hessian = weighed.slopes(weighed.pack(setting), closed)
-        gradient = self.pull_back(theta, closed.objective_cotangents)
-        hessian[-1] = hessian[:, -1] = 0.0
-        if not (self.parameters.held[-1] or blocked(self.parameters, theta, gradient)[-1]):
-            there = theta + np.eye(theta.size)[-1] * _LONGER_STEP
-            moved = self.pull_back(there, self.at(there).objective_cotangents)
-            hessian[-1] = hessian[:, -1] = (moved - gradient) / _LONGER_STEP
-        return Slopes(gradient, hessian)
-
-    def _prior_trace_curvature(self, s: int, values: Values) -> np.ndarray:
-        """Second derivatives of a term's part of sum w k(x, x), (R, R)."""
-        names, own = self.terms[s].names, self._prior_trace_slopes
-        first = [own(s, values).get(name, 0.0) for name in names]
-        found = np.zeros((len(names), len(names)))
-        found[0] = found[:, 0] = first  # it is proportional to the variance
-        if self.varying[s] is not None:
-            for j, name in enumerate(names[1:], start=1):
-                for sign in (1.0, -1.0):
-                    there = own(s, {**values, name: values[name] * np.exp(sign * _STEP)})
-                    found[1:, j] += sign / (2.0 * _STEP) * np.array([there.get(other, 0.0) for other in names[1:]])
-        return 0.5 * (found + found.T)
+        return slopes_of(self, theta, closed)
 
     def bound_gap_by_term(self, closed: LinearGaussian, theta: np.ndarray) -> np.ndarray:
         """Each term's part of T = [sum w k(x, x) - tr(K^-1 G)] / (2 noise), nats: what its features miss."""
