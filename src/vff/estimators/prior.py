@@ -141,7 +141,7 @@ class PriorMixin(ProcessMixin):
         if isinstance(kernel, str):
             spec = for_rows(self._spec(), source, None, None)
             kernel, offset = spec.kernel, spec.offset
-        if kernel is not getattr(self, "kernel_", None):  # what was learnt has all its numbers
+        if kernel is None or kernel is not getattr(self, "kernel_", None):  # what was learnt has all its numbers
             self._check_numbers(kernel)
         if source.whole is None:
             raise ValueError(
