@@ -25,7 +25,7 @@ def test_the_step_is_the_best_within_its_radius(size, seed, radius, singular):
         return p @ slope - 0.5 * np.sum((p @ curvature) * p, axis=-1)
 
     step = within(0.5 * (curvature + curvature.T), slope, radius)
-    assert np.linalg.norm(step) <= radius * (1.0 + 1e-6)
+    assert np.linalg.norm(step) <= radius * 1.001
     others = rng.standard_normal((2000, size))
     others *= (radius * rng.uniform(size=(2000, 1)) ** (1.0 / size)) / np.linalg.norm(others, axis=1, keepdims=True)
     nearby = step + 0.01 * others
@@ -79,3 +79,11 @@ def test_bounds_hold():
 def test_a_curvature_is_made_positive_where_it_is_free():
     found = positive(np.diag([-4.0, 1e-9, 3.0]), np.array([True, True, False]))
     np.testing.assert_allclose(found, np.diag([4.0, 0.1, 1.0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e-200, 1e-160, 1e160])
+@pytest.mark.parametrize("curvature", [0.0, -1e-300, 1e-300, -1.0, 1e200])
+def test_a_step_is_found_where_numbers_leave_the_ordinary(slope, curvature):
+    step = within(np.array([[curvature]]), np.array([slope]), 1.0)
+    assert np.isfinite(step).all()
+    assert abs(step[0]) <= 1.001

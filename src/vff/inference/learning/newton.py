@@ -20,6 +20,7 @@ _NOTHING = 1e-8  # nats, before the last step
 _TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
 _LITTLE = 1e-4  # nats: so near the optimum a step of the right curvature fails by rounding alone
 _DYING, _ALIKE = 1.0, 0.25  # nats, and how like an exponential what is left of a variance must be
+_MOST_HALVINGS = 100
 _AS_LONG = 1e-3  # how close a step comes to its radius
 _STRAIGHT = 1e-14  # of the steepest curvature
 
@@ -51,6 +52,9 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
     largest = _LARGEST_RADIUS / _FIRST_RADIUS * now.radius
     message, converged = f"more than {_MOST_STEPS} steps", False
     while now.steps < _MOST_STEPS:
+        if not all(np.isfinite(own).all() for own in (now.slopes.gradient[free], now.slopes.hessian[free][:, free])):
+            message = "slopes left the range of float64"
+            break
         moves = free & ~blocked(model.parameters, now.theta, now.slopes.gradient)
         there, expected = _proposed(model, now, moves)
         if expected <= (_NOTHING if gain is None else gain):
@@ -71,7 +75,7 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
             now.radius = min(2.0 * now.radius, largest)
         if trial is not None and taken:
             now.move(model, there, trial)
-    curvature = positive(-now.slopes.hessian, free)
+    curvature = positive(-now.slopes.hessian, free) if np.isfinite(now.slopes.hessian).all() else None
     optimum = Optimum(now.theta, float(now.closed.objective), now.steps, now.evaluations, converged, message, curvature)
     return optimum, now.closed
 
@@ -133,9 +137,11 @@ def _proposed(model: Model[F], now: _Climb[F], moves: np.ndarray) -> tuple[np.nd
 
 def within(curvature: np.ndarray, slope: np.ndarray, radius: float) -> np.ndarray:
     """The p with |p| <= radius for which slope'p - 1/2 p'curvature p is largest (Moré and Sorensen, 1983)."""
-    values, vectors = np.linalg.eigh(curvature)
-    steepest = max(abs(values[0]), abs(values[-1]), float(np.linalg.norm(slope)) / radius)
-    along, least = vectors.T @ slope, _STRAIGHT * steepest
+    steepest = max(float(np.abs(curvature).max()), float(np.abs(slope).max()) / radius)
+    if steepest == 0.0:
+        return np.zeros(slope.size)
+    values, vectors = np.linalg.eigh(curvature / steepest)  # in which no number leaves the ordinary
+    along, least = vectors.T @ (slope / steepest), _STRAIGHT
     if values[0] > least:
         step = along / values
         if np.linalg.norm(step) <= radius:
@@ -150,10 +156,12 @@ def within(curvature: np.ndarray, slope: np.ndarray, radius: float) -> np.ndarra
         step = along / (above + low)
         step[0] = np.copysign(np.sqrt(max(0.0, radius**2 - np.sum(step[1:] ** 2))), along[0])
         return vectors @ step
-    high = low + float(np.linalg.norm(slope)) / radius
-    while high > (1.0 + _AS_LONG) * low:
-        middle = float(np.sqrt(low * high))
+    high = low + float(np.linalg.norm(along)) / radius
+    for _ in range(_MOST_HALVINGS):
+        middle = float(np.sqrt(low) * np.sqrt(high))
         low, high = (middle, high) if length(middle) > radius else (low, middle)
+        if high <= (1.0 + _AS_LONG) * low:
+            break
     return vectors @ (along / (above + high))
 
 
