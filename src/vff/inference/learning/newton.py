@@ -120,19 +120,18 @@ def _tried(model: Model[F], theta: np.ndarray, now: _Climb[F]) -> tuple[F | None
 def _proposed(model: Model[F], now: _Climb[F], moves: np.ndarray) -> tuple[np.ndarray, float]:
     """The next place within bounds and trust, and what it should gain; those that run into a bound stay there."""
     layout, (gradient, hessian) = model.parameters, now.slopes
-    step = np.zeros(now.theta.size)
+    step, there = np.zeros(now.theta.size), now.theta
     while moves.any():
-        held = step != 0.0
-        rest = gradient + hessian @ np.where(held & ~moves, step, 0.0)
+        rest = gradient + hessian @ np.where(moves, 0.0, step)
         step[moves] = within(-hessian[np.ix_(moves, moves)], rest[moves], now.radius)
-        wish = now.theta + step
-        there = layout.clip(wish)
-        if np.array_equal(there, wish):
+        there = layout.clip(now.theta + step)
+        out = moves & (there != now.theta + step)
+        step[out] = (there - now.theta)[out]
+        if not out.any():
             break
-        out = there != wish
-        step[out], moves = (there - now.theta)[out], moves & ~out
+        moves = moves & ~out
     expected = float(gradient @ step + 0.5 * step @ hessian @ step)
-    return now.theta + step, expected
+    return there, expected
 
 
 def within(curvature: np.ndarray, slope: np.ndarray, radius: float) -> np.ndarray:
