@@ -107,7 +107,8 @@ def learn(
                 # seeing the bound's shape first takes fewer evaluations than finding it on the way
                 start, first = with_enough_noise(model, start, free)
                 curvature, elbo = curvature_at(model, start, free), first.objective
-            start = _best_of(model, [start, *_other_starts(model, start, free)], free)
+            if model.expands(first):  # a search that is cheap, and ends where the top is and not where rounding says
+                start = _best_of(model, [start, *_other_starts(model, start, free)], free)
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
