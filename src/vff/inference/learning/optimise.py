@@ -50,7 +50,10 @@ def maximise(
     if not free.any():
         return Optimum(start, float(first.objective), 0, 1, True, "nothing to learn", curvature), first
     if model.expands(first):
-        return climb(model, start, first, free, gain)
+        optimum, closed = climb(model, start, first, free, gain)
+        if optimum.converged:
+            return optimum, closed
+        start, first = optimum.theta, closed  # rounding misled the steps: a search that looks along lines goes on
     if curvature is not None and elbo is not None:
         root = np.linalg.cholesky(curvature[np.ix_(free, free)]).T
         rounded, closed = _lbfgs(model, start, free, root, None, elbo, gain, first.error)
@@ -209,7 +212,12 @@ def polish(model: Model[F], optimum: Optimum, closed: F, free: np.ndarray) -> tu
     layout = model.parameters
     first = model.pull_back(optimum.theta, closed.objective_cotangents)
     inside = free & ~blocked(layout, optimum.theta, first)
-    if not inside.any() or closed.error > 0.0 or closed.mean.size > _LARGE or model.expands(closed):
+    if (
+        not inside.any()
+        or closed.error > 0.0
+        or closed.mean.size > _LARGE
+        or (model.expands(closed) and optimum.converged)
+    ):
         return optimum, closed
     curvature = curvature_at(model, optimum.theta, inside, _FLATTER)
     if curvature is None:
