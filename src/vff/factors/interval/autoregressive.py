@@ -72,7 +72,7 @@ class Autoregressive(ABC):
     def slopes(self) -> Mapping[str, Slope]:
         """By hyperparameter."""
 
-    def turns(self) -> Mapping[tuple[str, str], Slope]:
+    def curvatures(self) -> Mapping[tuple[str, str], Slope]:
         """Second derivatives by pairs of hyperparameters; those left out are taken by differences."""
         return {}
 

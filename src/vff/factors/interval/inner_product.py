@@ -52,7 +52,7 @@ class Image:
     tails: np.ndarray
     """Of edge functions, the frequencies above M, in orthonormal ones, (q, q)."""
 
-    def with_(self, other: "Image") -> Parts:
+    def paired(self, other: "Image") -> Parts:
         """S of both."""
         M = self.waves.size
         waves = 2.0 * np.real(np.conj(self.waves) * other.waves)

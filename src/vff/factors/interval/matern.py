@@ -134,7 +134,7 @@ class HalfInteger(Stationary):
         precision = np.add.outer(orders, orders) * self.state_precision()
         return {"lengthscale": Slope(coefficients, -(2.0 * self.p + 1.0), precision)}
 
-    def turns(self) -> dict[tuple[str, str], Slope]:
+    def curvatures(self) -> dict[tuple[str, str], Slope]:
         orders = np.arange(self.order)
         coefficients = np.arange(self.order, -1.0, -1.0) ** 2 * np.array(self.coefficients)
         precision = np.add.outer(orders, orders) ** 2 * self.state_precision()

@@ -198,12 +198,12 @@ class SpectralPrior:
     @cached_property
     def _still(self) -> Parts:
         """S(a, a)."""
-        return self._as_is.with_(self._as_is)
+        return self._as_is.paired(self._as_is)
 
     @cached_property
     def _turned(self) -> dict[str, Parts]:
         """S(a, b), by hyperparameter."""
-        return {name: self._as_is.with_(moved) for name, moved in self._moved.items()}
+        return {name: self._as_is.paired(moved) for name, moved in self._moved.items()}
 
     @cached_property
     def _derivatives(self) -> dict[str, BorderedLowRank]:
@@ -225,19 +225,19 @@ class SpectralPrior:
         return self._derivatives[name]
 
     def second_derivative(self, name: str, other: str) -> BorderedLowRank | None:
-        """d2 K_uu / d log hyperparameters, the functions held; None where the kernel does not know how it turns."""
-        turn = self.kernel.turns().get((name, other))
-        if turn is None:
+        """d2 K_uu / d log hyperparameters, the functions held; None where the kernel does not know its own."""
+        second = self.kernel.curvatures().get((name, other))
+        if second is None:
             return None
         one, two = (self._slopes[own].log_diffusion for own in (name, other))
         parts = Parts.sum(
-            (0.5 * (one * two - turn.log_diffusion), self._still),
+            (0.5 * (one * two - second.log_diffusion), self._still),
             (-one, self._turned[other]),
             (-two, self._turned[name]),
-            (1.0, self._moved[name].with_(self._moved[other])),
-            (1.0, self._as_is.with_(self._under(turn.coefficients))),
+            (1.0, self._moved[name].paired(self._moved[other])),
+            (1.0, self._as_is.paired(self._under(second.coefficients))),
         )
-        return self._made_of(parts, turn.state_precision)
+        return self._made_of(parts, second.state_precision)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ without trying it; in a sum of independent terms each grows by itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -102,17 +103,16 @@ def learn(
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
     with threads_for(model.size):
         if optimise:
-            first = model.at(start)
-            if curvature is None and _worth_seeing(model) and not model.expands(first):
-                # seeing the bound's shape first takes fewer evaluations than finding it on the way
-                start, first = with_enough_noise(model, start, free)
-                curvature, elbo = curvature_at(model, start, free), first.objective
+            start, first = with_enough_noise(model, model.parameters.clip(start), free)
             if model.expands(first):  # a search that is cheap, and ends where the top is and not where rounding says
-                start = _best_of(model, [start, *_other_starts(model, start, free)], free)
+                start, first = _best_of(model, start, first, free)
+            elif curvature is None and _worth_seeing(model):
+                # seeing the bound's shape first takes fewer evaluations than finding it on the way
+                curvature, elbo = curvature_at(model, start, free), first.objective
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.size > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
-            optimum, closed = maximise(model, start, curvature, elbo, free, gain)
+            optimum, closed = maximise(model, start, curvature, elbo, free, gain, first)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)
         else:
@@ -137,18 +137,19 @@ def _other_starts(model: SumModel, start: np.ndarray, free: np.ndarray) -> Itera
     yield model.parameters.clip(np.where(free & np.isfinite(wish), wish, start))
 
 
-def _best_of(model: SumModel, starts: Sequence[np.ndarray], free: np.ndarray) -> np.ndarray:
-    """The start from which learning comes highest, as far as a few steps tell."""
-    if len(starts) == 1:
-        return starts[0]
-    found: list[tuple[float, np.ndarray]] = []
-    for start in starts:
-        try:
-            optimum, _ = maximise(model, start, free=free, gain=_WORTH_IT)
-            found.append((optimum.elbo, optimum.theta))
-        except FloatingPointError:
-            continue
-    return max(found, key=lambda one: one[0])[1] if found else starts[0]
+def _best_of(
+    model: SumModel, start: np.ndarray, first: LinearGaussian, free: np.ndarray
+) -> tuple[np.ndarray, LinearGaussian]:
+    """The start from which learning comes highest, as far as a few steps tell, and the model there."""
+    others = list(_other_starts(model, start, free))
+    if not others:
+        return start, first
+    ends = [maximise(model, start, free=free, gain=_WORTH_IT, first=first)]
+    for other in others:
+        with suppress(FloatingPointError):  # no model there
+            ends.append(maximise(model, other, free=free, gain=_WORTH_IT))
+    optimum, closed = max(ends, key=lambda end: end[0].elbo)
+    return optimum.theta, closed
 
 
 def _worth_seeing(model: SumModel) -> bool:

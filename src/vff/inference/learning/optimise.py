@@ -36,17 +36,19 @@ def maximise(
     elbo: float | None = None,
     free: np.ndarray | None = None,
     gain: float | None = None,
+    first: F | None = None,
 ) -> tuple[Optimum, F]:
     """Newton steps from one start, or L-BFGS-B where curvature is not known; the optimum, and the model there.
 
     ``curvature`` is minus the Hessian at a nearby optimum and ``elbo`` the bound there, as a coarser model knows them;
     with these the bound looks round and a handful of steps are enough. Without, or where that does not converge, each
     parameter gets its own scale. Only the parameters marked ``free`` move. A step that gains less than ``gain`` nats is
-    the last; the default leaves nothing to gain.
+    the last; the default leaves nothing to gain. ``first`` is the model at the start, where it is known already.
     """
     layout = model.parameters
     free = ~layout.held if free is None else free
-    start, first = with_enough_noise(model, layout.clip(start), free)
+    if first is None:
+        start, first = with_enough_noise(model, layout.clip(start), free)
     if not free.any():
         return Optimum(start, float(first.objective), 0, 1, True, "nothing to learn", curvature), first
     if model.expands(first):

@@ -23,6 +23,8 @@ from vff.linalg import (
     factorise,
 )
 
+_MOST_EXPANDED = 2000  # features: an expansion holds a handful of matrices of their size
+
 
 @dataclass(frozen=True)
 class NormalEquations:
@@ -107,8 +109,8 @@ class DirectLinearGaussian(LinearGaussian):
         return self.factor.logdet() - self.prior.logdet()
 
     @property
-    def expansion(self) -> DirectExpansion:
-        return DirectExpansion(self)
+    def expansion(self) -> DirectExpansion | None:
+        return DirectExpansion(self) if self.b.size <= _MOST_EXPANDED else None
 
     @property
     def error(self) -> float:
