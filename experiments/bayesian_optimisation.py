@@ -1,7 +1,8 @@
 """Bayesian optimisation by expected improvement: three standard functions, from five rows to forty, without noise.
 
 A deterministic function is interpolated (``noise_variance=fixed(...)``, as good as none), so the improvement expected
-where it is known is zero and no point is proposed twice. The next row is where it is largest over 2,500 candidates.
+where it is known is zero and no point is proposed twice. The next row is where it is largest over 2,500 candidates; the
+search ends where no more than the noise is left to gain.
 """
 
 import time
@@ -81,10 +82,14 @@ def optimise(problem: Problem, seed: int) -> Run:
         near = X[np.argmin(y)] + 0.02 * size * rng.standard_normal((CANDIDATES // 4, D))
         candidates = np.concatenate([everywhere, np.clip(near, low, low + size)])
         started = time.perf_counter()
-        model = GPRegressor(kernel, noise_variance=fixed(1e-8 * float(np.var(y))), domain=domain).fit(X, y)
+        noise = 1e-8 * float(np.var(y))
+        model = GPRegressor(kernel, noise_variance=fixed(noise), domain=domain).fit(X, y)
         mean, variance = model.predict_f(candidates)
         seconds.append(time.perf_counter() - started)
-        best = candidates[np.argmax(expected_improvement(mean, np.sqrt(variance), float(y.min())))]
+        improvement = expected_improvement(mean, np.sqrt(variance), float(y.min()))
+        if improvement.max() < noise**0.5:  # what the noise, small as it is, would hide
+            break
+        best = candidates[np.argmax(improvement)]
         twice += int(np.min(np.linalg.norm((X - best) / size, axis=1)) < 1e-9)
         X, y = np.vstack([X, best]), np.append(y, problem.function(best[None]))
     regret = (np.minimum.accumulate(y) - problem.minimum) / spread

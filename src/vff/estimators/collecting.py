@@ -134,7 +134,7 @@ class CollectingModel(AdditiveModel):
         """What these sums teach; nothing changes unless all of it works."""
         spec, watch = self._spec(errors=rows.options.noise_std == repr(BY_ROW)), Stopwatch()
         with watch("learn"):
-            found = learnt(spec, rows, Sums(rows.moments, rows.tails), getattr(self, "fit_", None))
+            found = learnt(spec, rows, Sums(rows.moments, rows.tails, rows.few), getattr(self, "fit_", None))
         self._store(Fitted(rows, found, dict(watch)), spec.progress)
         return self
 

@@ -72,7 +72,7 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None, start: Fit 
         rows = passes.summed(seen)
         spec.progress(f"{rows.moments.n:,} rows summed; engine {rows.choice.reason}")
         with watch("learn"):
-            found = learnt(spec, rows, Sums(rows.moments, rows.tails), last)
+            found = learnt(spec, rows, Sums(rows.moments, rows.tails, rows.few), last)
     else:
         rows, data = passes.visited(seen, method)
         with watch("learn"):
@@ -123,9 +123,10 @@ def task_of(
 def _after_visits(found: Fit, rows: Statistics, data: Visited) -> Statistics:
     """What is kept of rows that were visited: sums of their sites, or nothing but what they were visited for."""
     if found.memory is None:
-        return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice)
+        return replace(rows, moments=no_sums(found.posterior.request), choice=found.engine or rows.choice, few=None)
     prepared = (data.all.in_memory or data).prepared
-    return replace(rows, moments=found.memory.sums, choice=engines_used(prepared.choices, prepared.plan, rows))
+    choice = engines_used(prepared.choices, prepared.plan, rows)
+    return replace(rows, moments=found.memory.sums, choice=choice, few=None)
 
 
 class Stopwatch(dict[str, float]):

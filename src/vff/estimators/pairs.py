@@ -158,7 +158,7 @@ class Choice:
     def _loose(self) -> Fit | None:
         """The sum without pairs, and with a noise that is learnt; None where it is learnt anyway."""
         rows, loose = self.alone.statistics, _loosened(self.spec)
-        return None if loose is None else learnt(loose, rows, Sums(rows.moments, rows.tails), None)
+        return None if loose is None else learnt(loose, rows, Sums(rows.moments, rows.tails, rows.few), None)
 
 
 def _loosened(spec: FitSpec) -> FitSpec | None:

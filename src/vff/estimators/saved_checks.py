@@ -19,10 +19,11 @@ from vff.estimators.statistics import Statistics
 from vff.factors import KINDS, FactorOptions, Kernel
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
+from vff.inference.posterior.known import KnownRows
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
-from vff.moments import ColumnRequest, MomentRequest, Moments, numbers
+from vff.moments import MOST_FEW, ColumnRequest, FewRows, MomentRequest, Moments, numbers
 
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
 _MOST_FACTORED = 600  # features, of which it is asked whether any rows have these sums
@@ -84,13 +85,29 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
     demand(ranges, "an extent for every column", len(rows.ranges))
     demand(all(isinstance(text, str | None) for text in rows.options), "options in writing", "others")
     demand(rows.n >= 0 and rows.left_out >= 0, "numbers of rows", min(rows.n, rows.left_out))
+    for extent in rows.ranges:
+        nowhere = extent.low > extent.high  # of no rows, and of missing values alone
+        demand(nowhere or -np.inf < extent.low <= extent.high < np.inf, "a finite range", (extent.low, extent.high))
     _check_moments(rows.moments)
+    if rows.few is not None:
+        _check_rows(rows.few, len(columns), rows.few.variances)
     demand(shapes == [1] or not rows.tails, "no rows beyond the domains of several columns", len(rows.tails))
     for tail in rows.tails:
         demand(tail.side in (-1, 1), "a side", tail.side)
         for array, what in ((tail.r, "distances"), (tail.w, "weights"), (tail.y, "targets")):
             _check_array(array, (tail.r.size,), what, np.inf)
         demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
+
+
+def _check_rows(rows: FewRows | KnownRows, columns: int, variances: np.ndarray) -> None:
+    """Rows that are few."""
+    n = len(rows.w)
+    demand(n <= MOST_FEW, f"at most {MOST_FEW} rows", n)
+    _check_array(np.nan_to_num(rows.x, nan=0.0), (n, columns), "rows")
+    for array, what in ((rows.y, "targets"), (rows.w, "weights"), (variances, "variances of rows")):
+        _check_array(array, (n,), what, np.inf)
+    demand(rows.w.min(initial=1.0) > 0.0, "positive weights", rows.w.min(initial=1.0))
+    demand(variances.min(initial=0.0) >= 0.0, "variances from zero", variances.min(initial=0.0))
 
 
 def _check_moments(moments: Moments) -> None:
@@ -283,6 +300,10 @@ def _check_posterior(posterior: Posterior) -> None:
         _check_finite(intercept.mean, "mean of the constant")
         _check_positive(intercept.variance, "variance of the constant")
         _check_array(intercept.answer, P, "how coefficients follow the constant")
+    if (known := posterior.known) is not None:
+        _check_rows(known, posterior.request.n_columns, known.noise)
+        _check_positive(float(known.noise.min(initial=1.0)), "noise variance of every row")
+        _check_positive(1.0 if known.intercept is None else known.intercept, "variance of the constant")
     posterior.covariance.check()
     for array, shape, what in posterior.covariance.arrays():
         _check_array(array, shape, what)

@@ -10,13 +10,14 @@ import numpy as np
 from vff.estimators.binding import Binding, BoundTerm, joined
 from vff.estimators.options import BY_ROW, Options, check_size
 from vff.estimators.resolve import resolve_domain, resolve_term
-from vff.estimators.table_summary import NOWHERE, Batch, TableSummary
+from vff.estimators.table_summary import NOWHERE, Batch, TableSummary, renumbered
 from vff.factors import TailRows, admitting, tails_together, tails_without
 from vff.inference import MemoryRows, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
     ColumnSummary,
+    FewRows,
     Harmonics,
     MomentRequest,
     Moments,
@@ -27,6 +28,7 @@ from vff.moments import (
     plan_pass,
     run_noisy_pass,
     run_pass,
+    together,
 )
 
 Report = Callable[[int], None]
@@ -58,6 +60,8 @@ class Statistics:
     """Rows, those beyond the domain and equal ones included."""
     left_out: int = 0
     """Rows that were given and are not among these, because cells of theirs were missing."""
+    few: FewRows | None = None
+    """The rows themselves, while they are few and it is known which they are."""
 
     @property
     def offset_column(self) -> Any:
@@ -90,7 +94,8 @@ class Statistics:
     def emptied(self) -> "Statistics":
         """What was settled, without the rows."""
         zero = Moments.zero(self.moments.request, self.moments.offset)
-        return replace(self, moments=zero, tails=(), ranges=(NOWHERE,) * len(self.ranges), n=0, left_out=0)
+        ranges = (NOWHERE,) * len(self.ranges)
+        return replace(self, moments=zero, tails=(), ranges=ranges, n=0, left_out=0, few=_no_rows(self.binding))
 
     def merged(self, other: "Statistics") -> "Statistics":
         """The rows of both together."""
@@ -103,7 +108,8 @@ class Statistics:
             tuple(min(requested, M) if requested and M else requested for requested, M in zip(*term, strict=True))
             for term in zip(self.harmonics, mine.request.harmonics, strict=True)
         )
-        sums = {"moments": mine + theirs, "tails": tails, "ranges": _united(self.ranges, other.ranges)}
+        few = together([_few_over(rows, binding) for rows in (self, other)])
+        sums = {"moments": mine + theirs, "tails": tails, "ranges": _united(self.ranges, other.ranges), "few": few}
         counts = {"n": self.n + other.n, "left_out": self.left_out + other.left_out}
         return replace(self, binding=binding, harmonics=harmonics, **sums, **counts)
 
@@ -135,7 +141,21 @@ class Statistics:
             replace(own, missing=max(0, own.missing - gone.missing))
             for own, gone in zip(self.ranges, other.ranges, strict=True)
         )
-        return replace(self, moments=left, tails=tails, ranges=ranges, n=self.n - other.n, left_out=left_out)
+        counts = {"n": self.n - other.n, "left_out": left_out}
+        return replace(self, moments=left, tails=tails, ranges=ranges, few=None, **counts)
+
+
+def _no_rows(binding: Binding) -> FewRows:
+    return FewRows(np.zeros((0, len(binding.columns))), *np.zeros((3, 0)))
+
+
+def _few_over(rows: Statistics, binding: Binding) -> FewRows | None:
+    """The rows, with the codes that levels have in another binding."""
+    if rows.few is None:
+        return None
+    both = zip(rows.few.x.T, rows.binding.columns, binding.columns, strict=True)
+    columns = [renumbered(x, old.levels, new.levels) for x, old, new in both]
+    return replace(rows.few, x=np.stack(columns, axis=1))
 
 
 def _are_sums_of_rows(left: Moments, before: Moments) -> bool:
@@ -219,7 +239,8 @@ def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Stati
     offset = summary.target / summary.weight
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     kept = Options(*map(repr, options)), requested, highest_frequencies, from_data
-    return Statistics(binding, *kept, zero, (), (NOWHERE,) * len(binding.columns), Choice("", ""))
+    ranges = (NOWHERE,) * len(binding.columns)
+    return Statistics(binding, *kept, zero, (), ranges, Choice("", ""), few=_no_rows(binding))
 
 
 def check_unchanged(settled: Options, now: Options) -> None:
@@ -256,11 +277,14 @@ class Summed(NamedTuple):
     moments: Moments
     tails: tuple[TailRows, ...]
     choices: tuple[Choice, ...]
+    few: FewRows | None = None
+    """The rows themselves, where they are few."""
 
     def merged(self, other: "Summed") -> "Summed":
         """The sums over the rows of both."""
         tails = tails_together((*self.tails, *other.tails))
-        return Summed(self.moments + other.moments, tails, self.choices or other.choices)
+        few = together([self.few, other.few])
+        return Summed(self.moments + other.moments, tails, self.choices or other.choices, few)
 
 
 def summed(
@@ -274,6 +298,7 @@ def summed(
 ) -> Summed:
     """Sums over rows in memory, of known variances if they have any; ``beyond``: some may lie beyond the domain."""
     told = () if report is None else (report,)
+    few = FewRows.of(rows, len(binding.columns), variances)
     if variances is not None:
         if beyond:
             raise ValueError(
@@ -281,13 +306,13 @@ def summed(
                 "must lie inside: widen the domain"
             )
         moments, choices = run_noisy_pass(plan, rows, variances, offset, *told)
-        return Summed(moments, (), tuple(choices))
+        return Summed(moments, (), tuple(choices), few)
     moments, choices = run_pass(plan, rows, offset, *told)
     tails: tuple[TailRows, ...] = ()
     if beyond:
         (factor,) = binding.terms[0].inner.factors
         tails = rows_beyond(factor, plan.request.columns[0].domain, rows, offset)
-    return Summed(moments, tails, tuple(choices))
+    return Summed(moments, tails, tuple(choices), few)
 
 
 def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
@@ -298,14 +323,15 @@ def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
         choice = replace(
             choice, reason=f"{choice.reason}; error bars: sums at {len(moments.nodes)} nodes of their squares"
         )
-    return replace(seen, moments=moments, tails=tails, choice=choice)
+    return replace(seen, moments=moments, tails=tails, choice=choice, few=together([seen.few, new.few]))
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:
     """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
     ranges = _united(seen.ranges, summary.summaries)
     moments = with_levels(seen.moments, summary.binding)
-    return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, n=seen.n + summary.n)
+    more = {"n": seen.n + summary.n, "few": _few_over(seen, summary.binding)}
+    return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, **more)
 
 
 def check_ranges(seen: Statistics, *, outside: bool = True) -> bool:

@@ -183,7 +183,7 @@ class TableSummary:
         if self.sample is None:
             return moved
         columns = tuple(
-            codes if old.levels is None or new.levels is None else _renumbered(codes, old.levels, new.levels)
+            renumbered(codes, old.levels, new.levels)
             for codes, old, new in zip(self.sample.columns, self.binding.columns, binding.columns, strict=True)
         )
         return replace(moved, sample=replace(self.sample, columns=columns))
@@ -223,7 +223,10 @@ def _missing_levels(source: RowBlock, c: int) -> int:
     return int(np.count_nonzero(np.isnan(source.column(c, slice(0, source.n)))))
 
 
-def _renumbered(codes: np.ndarray, old: tuple[Any, ...], new: tuple[Any, ...]) -> np.ndarray:
+def renumbered(codes: np.ndarray, old: tuple[Any, ...] | None, new: tuple[Any, ...] | None) -> np.ndarray:
+    """Codes of levels among others, in another order; numbers stay what they are."""
+    if old is None or new is None or old == new:
+        return codes
     codes_of = {level: code for code, level in enumerate(new)}
     there = ~np.isnan(codes)  # where missing is no level, the levels are named, and stay
     found = np.full(codes.size, np.nan)

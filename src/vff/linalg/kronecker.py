@@ -92,7 +92,9 @@ class Kronecker(AbstractInvertible):
         return self.scale * reduce(np.kron, self.written)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        return apply_along(v, self.sizes, [factor.solve for factor in self.factors]) / self.scale
+        both = zip(self.factors, self.sizes, strict=True)
+        maps = [self.inverses[d].__matmul__ if P <= _SMALL else factor.solve for d, (factor, P) in enumerate(both)]
+        return apply_along(v, self.sizes, maps) / self.scale
 
     def logdet(self) -> float:
         P = self.shape[0]

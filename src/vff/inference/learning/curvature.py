@@ -32,8 +32,9 @@ def slopes_of(model: "SumModel", theta: np.ndarray, closed: LinearGaussian) -> S
     gradient, hessian = expansion.slopes(changes, np.array(traces))
     hessian[:-1, :-1] += block_diag(*twice)
     if model.known is not None:
-        gradient = gradient + model.known.slope(theta)
-        hessian[np.diag_indices_from(hessian)] += model.known.curvature(theta)
+        slope, curvature = model.known.slopes(theta)
+        gradient = gradient + slope
+        hessian[np.diag_indices_from(hessian)] += curvature
     return Slopes(gradient, hessian)
 
 

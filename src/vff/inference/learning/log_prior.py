@@ -63,13 +63,13 @@ class LogPriors:
 
     def slope(self, theta: np.ndarray) -> np.ndarray:
         """Its derivatives, (R,)."""
-        both = zip(self.entries, theta, strict=True)
-        return np.array([0.0 if own is None else own.slopes(t)[1] for own, t in both])
+        return self.slopes(theta)[0]
 
-    def curvature(self, theta: np.ndarray) -> np.ndarray:
-        """Its second derivatives, (R,)."""
+    def slopes(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Its derivatives, and the second ones, (R,) each."""
         both = zip(self.entries, theta, strict=True)
-        return np.array([0.0 if own is None else own.slopes(t)[2] for own, t in both])
+        first, second = np.array([(0.0, 0.0) if own is None else own.slopes(t)[1:] for own, t in both]).T
+        return first, second
 
     def taken(self, places: Sequence[int]) -> "LogPriors":
         """Those of some hyperparameters."""

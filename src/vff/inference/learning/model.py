@@ -22,7 +22,7 @@ from vff.inference.solvers.low_rank import GramRoot
 from vff.inference.solvers.records import Drift, Intercept, RowNoise
 from vff.inference.solvers.whitening import LatticeGram
 from vff.linalg import BlockDiagonal
-from vff.moments import ColumnRequest, Harmonics, Moments, NoisySums
+from vff.moments import MOST_FEW, ColumnRequest, Harmonics, Moments, NoisySums
 from vff.parameters import PositiveVector
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
@@ -34,8 +34,6 @@ _LARGEST_BOUND = 1e6  # nats
 
 FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
-MOST_FEW = 50
-"""Rows that may be solved for in as many dimensions."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,8 @@ def _look_product(model: SumModel, given: Given, noise: float | None, detail: in
 
     with threads_for(_PRODUCT_FEATURES):
         best, values = max(((at(middle, some), some) for some in together(free)), key=lambda trial: trial[0].elbo)
-        for name, _ in free:
+        # of few rows steps cost next to nothing, and go along every hyperparameter by themselves
+        for name, _ in free if model.rank is None else ():
             for step in (_PRODUCT_STEP, 1.0 / _PRODUCT_STEP):
                 moved = {**values, name: step * values[name]}
                 trial = at(middle, moved)

@@ -11,7 +11,7 @@ import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
 from vff.inference.learning.harmonics import least_of_few
-from vff.inference.learning.model import LEAST_NOISE, MOST_FEW, NOISE_BOUNDS, SumModel
+from vff.inference.learning.model import FEW_ROWS, LEAST_NOISE, NOISE_BOUNDS, SumModel
 from vff.inference.learning.sizes import capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
@@ -23,7 +23,9 @@ from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
-from vff.moments import Harmonics, NoisySums
+from vff.inference.posterior.known import KnownRows
+from vff.linalg import threads_for
+from vff.moments import MOST_FEW, Harmonics, NoisySums
 from vff.words import shown
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
@@ -47,27 +49,47 @@ class Collapsed(Method):
         """From the sums alone."""
         task = with_target(task)
         model = model_of(task)
+        with threads_for(min(model.size, FEW_ROWS * model.moments.n)):
+            return self._fit(task, model)
+
+    def _fit(self, task: FitTask, model: SumModel) -> Fit:
         stages = _stages(task, model)
         final = _with_averages(stages[-1], model)
         noise = 0.0 if task.without_noise else final.model.unpack(final.optimum.theta).noise
         likelihood: Any = task.likelihood  # which has a variance
+        posterior = final.model.posterior(final.closed, final.optimum.theta)
+        posterior = replace(posterior, known=known_rows(task, noise))
+        elbo = final.closed.elbo if posterior.given is None else posterior.given.evidence
         scattered = any(factor.scattered for term in task.terms for factor in term.factors)
         return record_of_stages(
             task,
             [*stages[:-1], final],
             model,
-            final.model.posterior(final.closed, final.optimum.theta),
+            posterior,
             (*on_error_bars(final, task), *_on_held_noise(task)),
             method=self.name,
             likelihood=replace(likelihood, variance=noise),
             weight=final.model.rows,
             n=model.moments.n + sum(tail.r.size for tail in model.tails),
-            elbo=final.closed.elbo,
+            elbo=elbo,
             upper_bound=np.nan if scattered else final.closed.upper_bound(),  # of rows that are not Gaussian, none
             noise=noise,
-            bounds=(final.closed.elbo,),
+            bounds=(elbo,),
             visits=1,
         )
+
+
+def known_rows(task: FitTask, noise: float) -> KnownRows | None:
+    """The rows of the fit with their noise, as learning sees it, where they are few and lie inside.
+
+    Who asks for so many frequencies is answered with so many.
+    """
+    few, scattered = task.sums.few, any(factor.scattered for term in task.terms for factor in term.factors)
+    asked = any(M is not None for own in task.wanted for M in own)
+    if few is None or asked or scattered or task.sums.tails or len(few.x) != task.sums.moments.n:
+        return None
+    y, errors = (few.y - task.target.mean) / task.target.scale, few.variances / task.target.scale**2
+    return KnownRows(few.x, y, few.w, noise + errors, REACH**2 if task.centred else None)
 
 
 def not_gaussian(spec: Spec) -> str:
@@ -261,7 +283,7 @@ def record_of_stages(
         history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
         solver=final.model.solver.name,
         elbo_error=final.closed.error,
-        notes=(*notes_on(final, whole, task), *posterior.covariance.notes(), *notes),
+        notes=(*notes_on(final, whole, task, exact=posterior.given is not None), *posterior.covariance.notes(), *notes),
         **more,
     )
 

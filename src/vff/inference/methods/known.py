@@ -169,4 +169,5 @@ def psi_slopes(known: LogPriors | None, psi: np.ndarray) -> tuple[float, np.ndar
     """log p of a likelihood's parameters, its gradient (R,), and its Hessian (R, R)."""
     if known is None:
         return 0.0, np.zeros(psi.size), np.zeros((psi.size, psi.size))
-    return known.value(psi), known.slope(psi), np.diag(known.curvature(psi))
+    slope, curvature = known.slopes(psi)
+    return known.value(psi), slope, np.diag(curvature)

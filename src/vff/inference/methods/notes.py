@@ -25,8 +25,11 @@ _EXPECTED = 0.002  # of rows outside their own 99.8 % interval
 _MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most this probability
 
 
-def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
-    """Sentences for the user; ``whole`` is the model with all harmonics that were summed."""
+def notes_on(final: Stage, whole: SumModel, task: "FitTask", *, exact: bool = False) -> tuple[str, ...]:
+    """Sentences for the user; ``whole`` is the model with all harmonics that were summed.
+
+    ``exact``: the rows themselves answer, and no bound lies low.
+    """
     notes: list[str] = []
     plans = task.plans
     for term, plan in zip(final.model.moments.request.terms, plans, strict=True):
@@ -35,7 +38,7 @@ def notes_on(final: Stage, whole: SumModel, task: "FitTask") -> tuple[str, ...]:
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    return (*notes, *_on_bound(final, whole, task), *_on_learning(final, task))
+    return (*notes, *(() if exact else _on_bound(final, whole, task)), *_on_learning(final, task))
 
 
 def _names(plans: "Sequence[TermPlan]") -> list[str]:

@@ -15,7 +15,7 @@ from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.model.scale import TargetScale, Units
 from vff.inference.model.term import Term
 from vff.likelihoods import AbstractLikelihood
-from vff.moments import ColumnSummary, MomentRequest, Moments, PreparedRows
+from vff.moments import ColumnSummary, FewRows, MomentRequest, Moments, PreparedRows
 
 if TYPE_CHECKING:
     from vff.inference.methods.chains.run import Plan
@@ -71,6 +71,8 @@ class Sums:
 
     moments: Moments
     tails: tuple[TailRows, ...] = ()
+    few: FewRows | None = None
+    """The rows themselves, where they are few."""
     sites_of: float | None = None
     """Weight of all rows, where the sums are those of sites that stand for them under another likelihood."""
 

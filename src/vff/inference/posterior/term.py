@@ -158,12 +158,12 @@ class TermProcess:
         """The same of all factors together, (N, P)."""
         return self.written(x, along).product
 
-    def covariance(self, x: np.ndarray) -> np.ndarray:
-        """Prior covariance of all rows, (N, N)."""
-        total = np.full((len(x), len(x)), self.variance)
+    def covariance(self, x: np.ndarray, z: np.ndarray | None = None) -> np.ndarray:
+        """Prior covariance of all rows, (N, N), or between them and others, (N, N')."""
+        total = np.full((len(x), len(x if z is None else z)), self.variance)
         for c, factor in zip(self.columns, self.at_rows, strict=True):
             column = np.ascontiguousarray(x[:, c])
-            total *= factor.correlation(column, column)
+            total *= factor.correlation(column, column if z is None else np.ascontiguousarray(z[:, c]))
         return total
 
     def prior_covariance(self) -> np.ndarray:
