@@ -102,7 +102,11 @@ def main() -> None:
                 at, [line[what] for line in own], [2 * line[error] for line in own], fmt="o", color=colour, label=name
             )
         axes.axhline(LEVEL, color=GREEN, lw=1.0)
-        axes.set(xticks=range(len(labels)), xlabel="rows × columns", title=f"95 % intervals of the {what}")
+        axes.set(
+            xticks=range(len(labels)),
+            xlabel="rows × columns",
+            title=f"95 % intervals of {'the function' if what == 'function' else what}",
+        )
         axes.set_xticklabels(labels, rotation=30, color=GREY)
         tidy(axes)
     figure.axes[0].set_ylabel("share that they hold")

@@ -300,3 +300,17 @@ def test_missing_numbers_beside_boosting(
     rows = {(row["method"], row["rows"]): row for row in read("missing", tmp_path)}
     assert rows["effect of its own", "all"]["error"] < rows["gradient boosting", "all"]["error"]
     assert 0.85 < rows["effect of its own", "all"]["coverage"] <= 1.0
+
+
+def test_bayesian_optimisation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("bayesian_optimisation", tmp_path, monkeypatch)
+    for row in read("bayesian_optimisation", tmp_path):
+        assert row["proposed twice"] == 0
+        assert row["worst regret"] < 0.01
+
+
+def test_coverage_of_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("few_rows", tmp_path, monkeypatch)
+    rows = read("few_rows", tmp_path)
+    assert {row["priors"] for row in rows} == {"defaults", "flat"}
+    assert all(0.0 <= row["function"] <= 1.0 for row in rows)
