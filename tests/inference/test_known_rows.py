@@ -158,6 +158,13 @@ def test_files_have_them(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m.vff").predict_f(Z)[1], model.predict_f(Z)[1])
 
 
+def test_files_of_sums_have_no_rows(tmp_path):
+    X, y = _rows(20)
+    _model().collect(X, y).save(tmp_path / "sums.vff")
+    assert load(tmp_path / "sums.vff").statistics_.few is None
+    assert load(tmp_path / "sums.vff").learn().posterior_.known is None
+
+
 def test_a_text_file_and_a_table_have_the_same(tmp_path):
     import pandas as pd
 

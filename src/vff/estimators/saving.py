@@ -184,6 +184,9 @@ def _saved(model: Any) -> Saved:
     fit, names = getattr(model, "fit_", None), getattr(model, "feature_names_in_", None)
     if fit is not None and fit.samples is not None:  # targets are rows
         fit = replace(fit, samples=replace(fit.samples, y=None))
+    rows = getattr(model, "statistics_", None)
+    if rows is not None and fit is None:  # a file of sums is given away as such
+        rows = replace(rows, few=None)
     kernel: Any = model.kernel
     classes = getattr(model, "classes_", None)
     if classes is not None and classes.dtype.kind == "U":  # which may have room for more than it holds
@@ -196,7 +199,7 @@ def _saved(model: Any) -> Saved:
         parameters,
         model.n_features_in_,
         None if names is None else tuple(map(str, names)),
-        getattr(model, "statistics_", None),
+        rows,
         fit,
         getattr(model, "timing_", None),
         None if classes is None else Labels(classes.dtype.str, tuple(classes.tolist())),
