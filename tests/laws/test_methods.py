@@ -125,7 +125,7 @@ def test_natural_gradients_under_gaussian_noise_end_in_the_closed_form():
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("sampled", "optimal"), [("collapsed chains", "collapsed")])
+@pytest.mark.parametrize(("sampled", "optimal"), [("collapsed chains", "collapsed"), ("integrated", "collapsed")])
 def test_chains_are_around_the_optimum(sampled, optimal):
     X, _ = rows()
     (mean, _), (expected, variance) = fitted(sampled).predict_f(X), fitted(optimal).predict_f(X)
@@ -137,7 +137,10 @@ def test_the_first_that_takes_it_is_chosen_and_what_nobody_takes_is_refused_with
     for method in METHODS:
         likelihood = Gaussian() if method.needs == "sums" else Poisson()
         covariance = "kronecker" if method.name == "structured" else "full"
-        assert choose(METHODS, Spec(likelihood, method.inference, covariance)) is method
+        how = {"hyperparameters": "integrate"} if method.name == "integrated" else {}
+        assert choose(METHODS, Spec(likelihood, method.inference, covariance, **how)) is method
+    with pytest.raises(ValueError, match="is for Gaussian noise"):
+        choose(METHODS, Spec(Poisson(), hyperparameters="integrate"))
     with pytest.raises(ValueError, match="is for likelihoods that are not Gaussian"):
         choose(METHODS, Spec(Gaussian(), covariance="kronecker"))
     with pytest.raises(ValueError, match="without a covariance"):

@@ -42,6 +42,7 @@ def regressor(kernel: Any = SUM, **how: Any) -> Callable[..., GPRegressor]:
 
 MAKERS: dict[str, Case] = {
     "collapsed": Case(regressor(), noisy),
+    "integrated": Case(regressor(hyperparameters="integrate"), noisy),
     "natural": Case(regressor(likelihood="poisson"), counts),
     "structured": Case(regressor(likelihood="poisson", covariance="factorised"), counts),
     "collapsed chains": Case(regressor(**CHAINS), noisy),

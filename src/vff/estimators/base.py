@@ -92,6 +92,10 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         """The likelihood of the rows, which may have brought error bars."""
         return self._requested_likelihood()
 
+    def _hyperparameters(self) -> str:
+        """Whether the best ones are taken for known."""
+        return "maximise"
+
     def _noise_std(self) -> str | int | None:
         """The column of known standard deviations of y; None where there is none."""
         return None
@@ -178,7 +182,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         kernel: Any = self.kernel
         spec = FitSpec(
-            likelihood, self.inference, self.covariance, self.priors, growing, kernel, self._options(errors),
+            likelihood, self.inference, self.covariance, self.priors, growing, self._hyperparameters(), kernel,
+            self._options(errors),
             self.engine, self.optimizer, centred, start_of(noise), bounds_of(noise), batch, chains, self._progress(),
             self._noise_std(), check_column("offset", self.offset), self.missing, self.interactions,
         )  # fmt: skip

@@ -39,13 +39,15 @@ def fit_choosing(spec: FitSpec, source: Source, before: Fitted | None = None) ->
     plain = replace(
         spec,
         inference="variational",
+        hyperparameters="maximise",
         covariance="full",
         options=spec.options._replace(covariance="full"),
         priors=spec.priors if spec.inference == "variational" else None,
     )
     again = source if plain.method().needs == "sums" else source.revisitable()
     found, kernel = Choice(plain, again).made()
-    if (plain.inference, plain.covariance) == (spec.inference, spec.covariance):
+    asked, tried = ((own.inference, own.hyperparameters, own.covariance) for own in (spec, plain))
+    if asked == tried:
         return found
     last = fit(replace(spec, kernel=kernel), again)
     seconds = {phase: found.seconds.get(phase, 0.0) + last.seconds.get(phase, 0.0) for phase in found.seconds}

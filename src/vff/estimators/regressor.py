@@ -70,6 +70,10 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
         or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
         predictions average over the draws then. Needs BlackJAX: ``pip install 'vff[mcmc]'``.
+    hyperparameters : "maximise" or "integrate"
+        The best ones are taken for known, or draws around them, weighted by bound and priors (those of Markov chains,
+        docs/markov-chains.md), are averaged over: intervals of few rows then hold what they say, at no look at the rows
+        and a few dozen times the cost of a step of learning. For Gaussian noise.
     draws : int
         Of every Markov chain.
     warmup : int or None
@@ -119,7 +123,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         where there is none, as for uncertain inputs.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
-    samples_ : draws of the hyperparameters, with ``inference="mcmc"``; else None
+    samples_ : draws of the hyperparameters, with ``inference="mcmc"`` or ``hyperparameters="integrate"``; else None
         ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
         NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
     interactions_ : what was tried to join the sum, with ``interactions``; else None
@@ -156,6 +160,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         batch_size: int | None = None,
         covariance: str = "full",
         inference: str = "variational",
+        hyperparameters: str = "maximise",
         draws: int = 500,
         warmup: int | None = None,
         chains: int = 4,
@@ -176,6 +181,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         self.noise_variance = noise_variance
         self.noise_std = noise_std
         self.normalize_y = normalize_y
+        self.hyperparameters = hyperparameters
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Fit to a table X and a vector y.
@@ -283,6 +289,9 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
 
     def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         return check_noise(self.noise_variance, error_bars=likelihood.known_errors)
+
+    def _hyperparameters(self) -> str:
+        return self.hyperparameters
 
     def _noise_std(self) -> str | int | None:
         return check_column("noise_std", self.noise_std)

@@ -383,7 +383,10 @@ def _check_samples(samples: Samples, kept: int) -> None:
     demand(samples.kept.min() >= 0 and samples.kept.max() < chains * draws, "draws that exist", samples.kept)
     demand(samples.psi.ndim == 2 and len(samples.psi) == kept, "a likelihood for every draw", samples.psi.shape)
     _check_array(samples.psi, samples.psi.shape, "parameters of the likelihood")
-    demand({"diverging", "n_steps"} <= set(samples.stats), "how the chains went", sorted(samples.stats))
+    linked = {"diverging", "n_steps"} if samples.effective is None else {"lp"}
+    demand(linked <= set(samples.stats), "how the draws were made", sorted(samples.stats))
+    effective = 1.0 if samples.effective is None else samples.effective
+    demand(1.0 <= effective <= draws, "a number of effective draws", effective)
     for array in (*samples.stats.values(), *samples.function.values()):
         demand(array.shape == (chains, draws), f"shape {(chains, draws)}", array.shape)
     demand(samples.y is None, "no targets", "some")

@@ -39,7 +39,7 @@ class Collapsed(Method):
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise of one variance, and no structure."""
-        if not spec.likelihood.conjugate:
+        if not spec.likelihood.conjugate or spec.hyperparameters == "integrate":
             return ""
         if spec.covariance != "full":
             return not_gaussian(spec)

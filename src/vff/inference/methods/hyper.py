@@ -82,29 +82,33 @@ class Parameter:
         return self.to_t(float(np.clip(self.start, low, high)))
 
 
-def term_parameters(task: FitTask, learnt: Sequence[Sequence[float]], units: Units) -> list[Parameter]:
+def term_parameters(
+    task: FitTask, learnt: Sequence[Sequence[float]], units: Units, *, walls: bool = False
+) -> list[Parameter]:
     """The hyperparameters of every term; ``learnt`` are their values before the chains, in the user's units."""
     found: list[Parameter] = []
     for plan, values, some, labels in zip(task.plans, learnt, units.terms, labels_of(task.plans), strict=True):
         variance = some["variance"].size
         spread = penalised_sd(_ABOVE * float(np.sqrt(variance)), _PROBABILITY)
         own = Parameter("variance", plan.name, spread, values[0], unit=variance)
-        found.append(held_or_bounded(own, plan.limits.get("variance")))
+        found.append(held_or_bounded(own, plan.limits.get("variance"), walls=walls))
         for (name, d, own), label, value in zip(plan.term.parameters, labels, values[1:], strict=True):
             unit, correlation = some[name].size, own.support == "correlation"
             extent = plan.ranges[d].high - plan.ranges[d].low
             extent = extent if extent > 0.0 else 2.0 * unit
             prior = own.prior(extent)
             sampled = Parameter(own.name, label, prior, value, unit=unit, correlation=correlation)
-            found.append(held_or_bounded(sampled, plan.limits.get(name)))
+            found.append(held_or_bounded(sampled, plan.limits.get(name), walls=walls))
     return found if task.optimise else [replace(own, prior=None) for own in found]
 
 
-def held_or_bounded(own: Parameter, limits: tuple[float, float] | None) -> Parameter:
-    """The parameter as chains sample it, where the user holds it; bounds would be walls, which chains do not climb."""
+def held_or_bounded(own: Parameter, limits: tuple[float, float] | None, *, walls: bool = False) -> Parameter:
+    """The parameter as it is drawn, where the user holds it; bounds are ``walls``, which chains do not climb."""
     if limits is None:
         return own
     low, high = limits
+    if low < high and walls:
+        return own
     if low < high:
         raise ValueError(
             f"{own.name} is bounded by between({low:g}, {high:g}), which is for inference='variational': chains run "

@@ -63,6 +63,8 @@ class Spec:
     priors: Mapping[str, Any] | None = None
     growing: bool = False
     """Whether more rows may come."""
+    hyperparameters: str = "maximise"
+    """Or "integrate"."""
 
 
 @dataclass(frozen=True)

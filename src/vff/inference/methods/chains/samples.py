@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1000  # draws that predictions average over
 _MOST_RHAT, _FEWEST_ESS = 1.01, 400.0
+_FEWEST_WEIGHTED = 6.0
 _DIVERGENT_SHARE = 0.001
 _LONG_SHARE = 0.01
 _WORRYING = 2.0  # times what is tolerated
@@ -47,6 +48,8 @@ class Samples:
     """f at some rows of the fit, (chains, draws) each, by name; empty where only hyperparameters were sampled."""
     y: np.ndarray | None = None
     """The targets, where they are few enough to be kept."""
+    effective: float | None = None
+    """Of draws that no chain links: how many independent ones of equal weight they are worth."""
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
@@ -60,7 +63,10 @@ class Samples:
     @cached_property
     def summary(self) -> list[ChainSummary]:
         """Mean, standard deviation, quantiles, effective draws and R-hat of every hyperparameter."""
-        return summary(self.values)
+        found = summary(self.values)
+        if self.effective is None:
+            return found
+        return [own._replace(ess_bulk=self.effective, ess_tail=self.effective, rhat=np.nan) for own in found]
 
     @cached_property
     def likelihoods(self) -> tuple[AbstractLikelihood, ...]:
@@ -70,7 +76,7 @@ class Samples:
     @property
     def divergences(self) -> int:
         """Steps after warm-up at which energy was lost."""
-        return int(self.stats["diverging"].sum())
+        return int(self.stats["diverging"].sum()) if "diverging" in self.stats else 0
 
     def median(self, number: int) -> float:
         """Of one parameter, in the user's units."""
@@ -86,6 +92,8 @@ class Samples:
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know before trusting the draws."""
+        if self.effective is not None:
+            return self._on_weights(self.effective)
         notes, steps = [], self.stats["diverging"].size
         watched = [*self.summary, *summary(self.function)]
         if self.divergences > _DIVERGENT_SHARE * steps:
@@ -118,6 +126,15 @@ class Samples:
                 "its interval is rough; ask for more draws"
             )
         return tuple(notes)
+
+    @staticmethod
+    def _on_weights(effective: float) -> tuple[str, ...]:
+        if effective >= _FEWEST_WEIGHTED:
+            return ()
+        return (
+            f"the draws of the hyperparameters are worth {effective:.1f} independent ones: their posterior is far from "
+            "the Gaussian that was laid around its mode, and intervals are rough; inference='mcmc' samples it",
+        )
 
 
 def on_gap(bound_gap: float, tolerated: float) -> tuple[str, ...]:

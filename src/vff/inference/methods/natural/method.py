@@ -44,7 +44,8 @@ class Natural(Method):
 
     def accepts(self, spec: Spec) -> str | None:
         """Any likelihood but that for which there is a closed form."""
-        return "" if spec.likelihood.conjugate or spec.covariance != "full" else None
+        other = spec.likelihood.conjugate or spec.covariance != "full" or spec.hyperparameters == "integrate"
+        return "" if other else None
 
     def fit(self, task: FitTask) -> Fit:
         """From the rows; those of an earlier fit, which are gone, are remembered by the sums of their sites."""

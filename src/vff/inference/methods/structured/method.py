@@ -54,7 +54,7 @@ class Structured(Method):
 
     def accepts(self, spec: Spec) -> str | None:
         """Likelihoods that are not Gaussian, when no more rows will come."""
-        if spec.covariance not in KINDS:
+        if spec.covariance not in KINDS or spec.hyperparameters == "integrate":
             return ""
         if spec.likelihood.normal:
             return not_gaussian(spec)

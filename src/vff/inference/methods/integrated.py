@@ -1,0 +1,145 @@
+"""Hyperparameters integrated: weighted draws around their mode stand for their posterior, theory §28.
+
+With H the curvature of bound plus log prior at its mode, in the logarithms that learning moves in, draws come from a
+Student-t with scale H^-1, whose tails cover what is not Gaussian, and are weighted by exp(bound + log prior) over their
+own density. No row is looked at again: inside the domain features do not move with hyperparameters.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import chi2, norm, qmc
+
+from vff.inference.learning.log_prior import KnownPrior, LogPriors
+from vff.inference.learning.model import SumModel
+from vff.inference.learning.optimise import curvature_at, maximise
+from vff.inference.learning.solver import LARGEST_DIRECT
+from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of, record_of_draws
+from vff.inference.methods.chains.samples import Samples
+from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, with_target
+from vff.inference.methods.fit import Fit
+from vff.inference.methods.hyper import Parameter
+from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
+from vff.linalg import threads_for
+
+_DRAWS, _SETTINGS = 64, 24  # of which the bound is asked, and over which the posterior averages
+_RESAMPLED = 240  # draws of equal weight, as which the weighted ones are reported; a multiple of the settings
+_DF = 5.0  # of the proposal
+_FLATTEST = 0.1  # nats per squared log unit: of a direction that data and prior leave open
+
+
+class Integrated(Method):
+    """Draws around the best hyperparameters, the function integrated out."""
+
+    name = "integrated"
+    needs = "sums"
+
+    def accepts(self, spec: Spec) -> str | None:
+        """Gaussian noise, where that is asked for."""
+        if spec.hyperparameters != "integrate":
+            return ""
+        if not spec.likelihood.conjugate:
+            return (
+                "hyperparameters='integrate' is for Gaussian noise; with other likelihoods inference='mcmc' averages "
+                "over hyperparameters: use that, or hyperparameters='maximise'"
+            )
+        return None if spec.covariance == "full" else not_gaussian(spec)
+
+    def fit(self, task: FitTask) -> Fit:
+        """From where learning ends."""
+        refuse_scattered(task, "hyperparameters='integrate'")
+        if task.without_noise:
+            raise ValueError(
+                "hyperparameters='integrate' draws the noise variance beside error bars, and noise_variance=0 holds "
+                "none; leave noise_variance=None, or use hyperparameters='maximise'"
+            )
+        task = with_target(task)
+        fit = Collapsed().fit(task)
+        if not task.optimise:
+            return fit
+        model = model_of(task).restricted(fit.history[-1].harmonics)
+        if model.iterative:
+            raise ValueError(
+                f"hyperparameters='integrate' factors a matrix of all {model.size} features for every draw, and takes "
+                f"at most {LARGEST_DIRECT}; use fewer frequencies, or hyperparameters='maximise'"
+            )
+        parameters = hyperparameters_of(fit, model, task, walls=True)
+        if all(own.prior is None for own in parameters):
+            return fit  # nothing that is not known
+        task.progress(f"{_DRAWS} draws of the hyperparameters around their mode")
+        with threads_for(model.size):
+            found = _drawn(model, parameters)
+            which = found.resampled(_RESAMPLED)
+            t = found.theta[which]
+            kept = np.arange(0, _RESAMPLED, _RESAMPLED // _SETTINGS)
+            posterior, intercept = averaged_posterior(model, t[kept], np.random.default_rng(0))
+        psi = np.repeat(t[kept, -1:], EACH, axis=0)
+        stats = {"lp": found.objective[None, which]}
+        samples = Samples(
+            tuple(parameters), t[None], stats, np.repeat(kept, EACH), psi, task.likelihood, task.target.scale, 0.0, 0,
+            effective=found.effective,
+        )  # fmt: skip
+        return record_of_draws(task, fit, model, posterior, samples, intercept, self.name, samples.notes())
+
+
+class WeightedDraws(NamedTuple):
+    """Hyperparameters and how much each counts."""
+
+    theta: np.ndarray
+    """(S, R)."""
+    weights: np.ndarray
+    """(S,), which sum to one."""
+    objective: np.ndarray
+    """Bound and log prior, nats, (S,)."""
+
+    @property
+    def effective(self) -> float:
+        """How many draws of equal weight they are worth."""
+        return float(1.0 / np.sum(self.weights**2))
+
+    def resampled(self, n: int) -> np.ndarray:
+        """Which of them are n draws of equal weight, each as often as it counts, in no order, (n,)."""
+        ends = np.cumsum(self.weights)
+        which = np.searchsorted(ends, (np.arange(n) + 0.5) / n * ends[-1])
+        return np.random.default_rng(0).permutation(which)
+
+
+def _drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
+    """Around the mode of bound and priors."""
+    entries = tuple(
+        None if own.prior is None else KnownPrior(own.prior, own.support, own.lower, own.unit) for own in parameters
+    )
+    model, free = replace(model, known=LogPriors(entries)), np.array([own is not None for own in entries])
+    optimum, _ = maximise(model, model.parameters.clip(np.array([own.t for own in parameters])), free=free)
+    curvature = curvature_at(model, optimum.theta, free, _FLATTEST)
+    if curvature is None:  # no model beside the mode
+        return WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]))
+    own = np.flatnonzero(free)
+    away, log_density = _student(own.size)
+    theta = np.tile(optimum.theta, (len(away), 1))
+    theta[:, own] += np.linalg.solve(np.linalg.cholesky(curvature[np.ix_(own, own)]).T, away.T).T
+    objective = np.array([_objective(model, one) for one in theta])
+    log_weights = objective - log_density
+    weights = np.exp(log_weights - log_weights.max())
+    # no draw counts more than the square root of their number does (Ionides, 2008): the mean of few is then steadier
+    weights = np.minimum(weights / weights.sum(), 1.0 / np.sqrt(len(weights)))
+    return WeightedDraws(theta, weights / weights.sum(), objective)
+
+
+def _student(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a standard Student-t, more even than chance, and their log density but for a constant."""
+    uniform = np.clip(qmc.Sobol(d + 1, rng=0).random(_DRAWS), 1e-9, 1.0 - 1e-9)
+    points = norm.ppf(uniform[:, :d]) / np.sqrt(chi2.ppf(uniform[:, d:], _DF) / _DF)
+    return points, -0.5 * (_DF + d) * np.log1p(np.sum(points**2, axis=1) / _DF)
+
+
+def _objective(model: SumModel, theta: np.ndarray) -> float:
+    """Bound and log prior; minus infinity where there is no model."""
+    if not np.array_equal(model.parameters.clip(theta), theta):
+        return -np.inf
+    try:
+        value = float(model.at(theta).objective)
+    except FloatingPointError:
+        return -np.inf
+    return value if np.isfinite(value) else -np.inf
