@@ -22,6 +22,7 @@ from vff.estimators.statistics import (
     check_ranges,
     engines_used,
     extended,
+    few_over,
     resolved,
     rows_to_visit,
     with_levels,
@@ -241,7 +242,7 @@ class RowPasses:
         ]
         moments = with_levels(rows.moments, summary.binding).restricted(fewest)
         kept = {name: getattr(rows, name) for name in ("tails", "ranges", "choice", "n", "left_out")}
-        return replace(settled, moments=moments, **kept)
+        return replace(settled, moments=moments, few=few_over(rows, summary.binding), **kept)
 
     def _gather(self) -> Gathered:
         state = self._reduced(Gather(self.reader, self.spec.options, self.spec.engine))

@@ -19,7 +19,7 @@ from vff.estimators.statistics import Statistics
 from vff.factors import KINDS, FactorOptions, Kernel
 from vff.inference import METHODS, Fit, Posterior, Samples
 from vff.inference.model.scale import REACH
-from vff.inference.posterior.known import KnownRows
+from vff.inference.posterior.exact import TrainingRows
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
 from vff.linalg import AbstractSymmetric
@@ -90,7 +90,8 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
         demand(nowhere or -np.inf < extent.low <= extent.high < np.inf, "a finite range", (extent.low, extent.high))
     _check_moments(rows.moments)
     if rows.few is not None:
-        _check_rows(rows.few, len(columns), rows.few.variances)
+        _check_rows(rows.few, request, rows.few.variances)
+        demand(len(rows.few.x) in (0, rows.moments.n), f"{rows.moments.n} rows", len(rows.few.x))
     demand(shapes == [1] or not rows.tails, "no rows beyond the domains of several columns", len(rows.tails))
     for tail in rows.tails:
         demand(tail.side in (-1, 1), "a side", tail.side)
@@ -99,11 +100,17 @@ def _check_statistics(rows: Statistics, n_features: int) -> None:
         demand(tail.r.min(initial=0.0) >= 0.0 and tail.w.min(initial=0.0) >= 0.0, "weights from zero", "others")
 
 
-def _check_rows(rows: FewRows | KnownRows, columns: int, variances: np.ndarray) -> None:
-    """Rows that are few."""
+def _check_rows(rows: FewRows | TrainingRows, request: MomentRequest, variances: np.ndarray) -> None:
+    """Rows that are few, of whole codes where columns have levels."""
     n = len(rows.w)
     demand(n <= MOST_FEW, f"at most {MOST_FEW} rows", n)
-    _check_array(np.nan_to_num(rows.x, nan=0.0), (n, columns), "rows")
+    _check_array(np.nan_to_num(rows.x, nan=0.0), (n, request.n_columns), "rows")
+    for column, x in zip(request.columns, rows.x.T, strict=True):
+        there = x[~np.isnan(x)]
+        demand(there.size == n or column.numbers is not column, "no missing values in a column without any", "some")
+        if column.domain.discrete:
+            codes = (there == np.round(there)) & (there >= 0) & (there < column.numbers.basis.size)
+            demand(bool(codes.all()), "codes of levels", there[~codes])
     for array, what in ((rows.y, "targets"), (rows.w, "weights"), (variances, "variances of rows")):
         _check_array(array, (n,), what, np.inf)
     demand(rows.w.min(initial=1.0) > 0.0, "positive weights", rows.w.min(initial=1.0))
@@ -300,8 +307,8 @@ def _check_posterior(posterior: Posterior) -> None:
         _check_finite(intercept.mean, "mean of the constant")
         _check_positive(intercept.variance, "variance of the constant")
         _check_array(intercept.answer, P, "how coefficients follow the constant")
-    if (known := posterior.known) is not None:
-        _check_rows(known, posterior.request.n_columns, known.noise)
+    if (known := posterior.training) is not None:
+        _check_rows(known, posterior.request, known.noise)
         _check_positive(float(known.noise.min(initial=1.0)), "noise variance of every row")
         _check_positive(1.0 if known.intercept is None else known.intercept, "variance of the constant")
     posterior.covariance.check()

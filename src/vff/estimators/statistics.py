@@ -28,7 +28,6 @@ from vff.moments import (
     plan_pass,
     run_noisy_pass,
     run_pass,
-    together,
 )
 
 Report = Callable[[int], None]
@@ -108,7 +107,7 @@ class Statistics:
             tuple(min(requested, M) if requested and M else requested for requested, M in zip(*term, strict=True))
             for term in zip(self.harmonics, mine.request.harmonics, strict=True)
         )
-        few = together([_few_over(rows, binding) for rows in (self, other)])
+        few = FewRows.merged([few_over(rows, binding) for rows in (self, other)])
         sums = {"moments": mine + theirs, "tails": tails, "ranges": _united(self.ranges, other.ranges), "few": few}
         counts = {"n": self.n + other.n, "left_out": self.left_out + other.left_out}
         return replace(self, binding=binding, harmonics=harmonics, **sums, **counts)
@@ -142,14 +141,16 @@ class Statistics:
             for own, gone in zip(self.ranges, other.ranges, strict=True)
         )
         counts = {"n": self.n - other.n, "left_out": left_out}
-        return replace(self, moments=left, tails=tails, ranges=ranges, few=None, **counts)
+        gone = few_over(other, self.binding)
+        few = None if self.few is None or gone is None else self.few.without(gone)
+        return replace(self, moments=left, tails=tails, ranges=ranges, few=few, **counts)
 
 
 def _no_rows(binding: Binding) -> FewRows:
     return FewRows(np.zeros((0, len(binding.columns))), *np.zeros((3, 0)))
 
 
-def _few_over(rows: Statistics, binding: Binding) -> FewRows | None:
+def few_over(rows: Statistics, binding: Binding) -> FewRows | None:
     """The rows, with the codes that levels have in another binding."""
     if rows.few is None:
         return None
@@ -283,7 +284,7 @@ class Summed(NamedTuple):
     def merged(self, other: "Summed") -> "Summed":
         """The sums over the rows of both."""
         tails = tails_together((*self.tails, *other.tails))
-        few = together([self.few, other.few])
+        few = FewRows.merged([self.few, other.few])
         return Summed(self.moments + other.moments, tails, self.choices or other.choices, few)
 
 
@@ -323,14 +324,14 @@ def with_sums(seen: Statistics, plan: PassPlan, new: Summed) -> Statistics:
         choice = replace(
             choice, reason=f"{choice.reason}; error bars: sums at {len(moments.nodes)} nodes of their squares"
         )
-    return replace(seen, moments=moments, tails=tails, choice=choice, few=together([seen.few, new.few]))
+    return replace(seen, moments=moments, tails=tails, choice=choice, few=FewRows.merged([seen.few, new.few]))
 
 
 def extended(seen: Statistics, summary: TableSummary) -> Statistics:
     """The rows seen, over the levels and the ranges of the new ones too, of which none is summed yet."""
     ranges = _united(seen.ranges, summary.summaries)
     moments = with_levels(seen.moments, summary.binding)
-    more = {"n": seen.n + summary.n, "few": _few_over(seen, summary.binding)}
+    more = {"n": seen.n + summary.n, "few": few_over(seen, summary.binding)}
     return replace(seen, binding=summary.binding, moments=moments, ranges=ranges, **more)
 
 

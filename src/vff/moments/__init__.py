@@ -21,7 +21,7 @@ from vff.moments.distinct import ColumnSummary, DistinctValues, distinct_values_
 from vff.moments.engines.base import Choice, Cost, Engine, Job, Work, contract
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.error_bars import NoisySums, run_noisy_pass
-from vff.moments.few import MOST_FEW, FewRows, together
+from vff.moments.few import MOST_FEW, FewRows
 from vff.moments.gram import TermPair, gram_columns_adjoint, project_term, term_gram
 from vff.moments.nodes import equivalent_weights, lattice_size
 from vff.moments.noise_nodes import NODES
@@ -99,5 +99,4 @@ __all__ = [
     "summed",
     "synthesise",
     "term_gram",
-    "together",
 ]

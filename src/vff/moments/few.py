@@ -39,11 +39,28 @@ class FewRows:
         found = cls(x, rows.y, rows.w, np.zeros(rows.n) if variances is None else variances)
         return found if found.few else None
 
+    @staticmethod
+    def merged(parts: "Sequence[FewRows | None]") -> "FewRows | None":
+        """All of them; None where some are not known, or all together are many."""
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        names = "x", "y", "w", "variances"
+        whole = FewRows(*(np.concatenate([getattr(part, name) for part in known]) for name in names))
+        return whole if whole.few else None
 
-def together(parts: "Sequence[FewRows | None]") -> FewRows | None:
-    """All of them; None where some are not known, or all together are many."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    whole = FewRows(*(np.concatenate([getattr(part, name) for part in known]) for name in ("x", "y", "w", "variances")))
-    return whole if whole.few else None
+    def without(self, others: "FewRows") -> "FewRows | None":
+        """The rows that are left when others, which are among them, are taken out; None where one is not."""
+        left = list(zip(*self._numbers, strict=True))
+        for row in zip(*others._numbers, strict=True):
+            if row not in left:
+                return None
+            left.remove(row)
+        index = [list(zip(*self._numbers, strict=True)).index(row) for row in left]
+        return FewRows(self.x[index], self.y[index], self.w[index], self.variances[index])
+
+    @property
+    def _numbers(self) -> list[list[float]]:
+        """By column; a missing value is like another."""
+        columns = [*np.where(np.isnan(self.x), np.inf, self.x).T, self.y, self.w, self.variances]
+        return [column.tolist() for column in columns]

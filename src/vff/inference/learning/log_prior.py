@@ -68,7 +68,7 @@ class LogPriors:
     def slopes(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Its derivatives, and the second ones, (R,) each."""
         both = zip(self.entries, theta, strict=True)
-        first, second = np.array([(0.0, 0.0) if own is None else own.slopes(t)[1:] for own, t in both]).T
+        first, second = np.array([(0.0, 0.0) if own is None else own.slopes(t)[1:] for own, t in both]).reshape(-1, 2).T
         return first, second
 
     def taken(self, places: Sequence[int]) -> "LogPriors":

@@ -32,7 +32,7 @@ _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 _LARGEST_BOUND = 1e6  # nats
 
-FEW_ROWS = 4  # times fewer rows than features, with which a root of their Gram matrix pays
+_FEATURES_PER_ROW = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
 
 
@@ -223,7 +223,7 @@ class SumModel:
         weighed = self.noisy is not None or self.row_noise is not None
         if self.sites or self.tails or weighed or self.moments.n > MOST_FEW:
             return None
-        if FEW_ROWS * self.moments.n > self.size:
+        if _FEATURES_PER_ROW * self.moments.n > self.size:
             return None
         return self.gram_root.L.shape[1] if self.gram_root.error < _EXACT else None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vff.inference.learning.growth import Stage, grow, learn
 from vff.inference.learning.harmonics import least_of_few
-from vff.inference.learning.model import FEW_ROWS, LEAST_NOISE, NOISE_BOUNDS, SumModel
+from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel
 from vff.inference.learning.sizes import capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
@@ -23,7 +23,7 @@ from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
-from vff.inference.posterior.known import KnownRows
+from vff.inference.posterior.exact import TrainingRows
 from vff.linalg import threads_for
 from vff.moments import MOST_FEW, Harmonics, NoisySums
 from vff.words import shown
@@ -49,7 +49,8 @@ class Collapsed(Method):
         """From the sums alone."""
         task = with_target(task)
         model = model_of(task)
-        with threads_for(min(model.size, FEW_ROWS * model.moments.n)):
+        n = model.moments.n
+        with threads_for(n if n <= MOST_FEW else model.size):
             return self._fit(task, model)
 
     def _fit(self, task: FitTask, model: SumModel) -> Fit:
@@ -58,9 +59,11 @@ class Collapsed(Method):
         noise = 0.0 if task.without_noise else final.model.unpack(final.optimum.theta).noise
         likelihood: Any = task.likelihood  # which has a variance
         posterior = final.model.posterior(final.closed, final.optimum.theta)
-        posterior = replace(posterior, known=known_rows(task, noise))
-        elbo = final.closed.elbo if posterior.given is None else posterior.given.evidence
-        scattered = any(factor.scattered for term in task.terms for factor in term.factors)
+        posterior, elbo = replace(posterior, training=_training_rows(task, noise)), final.closed.elbo
+        # of rows that are not Gaussian there is no upper bound
+        upper_bound = np.nan if _scattered(task) else final.closed.upper_bound()
+        if posterior.exact is not None:
+            elbo = upper_bound = posterior.exact.evidence
         return record_of_stages(
             task,
             [*stages[:-1], final],
@@ -72,24 +75,27 @@ class Collapsed(Method):
             weight=final.model.rows,
             n=model.moments.n + sum(tail.r.size for tail in model.tails),
             elbo=elbo,
-            upper_bound=np.nan if scattered else final.closed.upper_bound(),  # of rows that are not Gaussian, none
+            upper_bound=upper_bound,
             noise=noise,
             bounds=(elbo,),
             visits=1,
         )
 
 
-def known_rows(task: FitTask, noise: float) -> KnownRows | None:
+def _scattered(task: FitTask) -> bool:
+    return any(factor.scattered for term in task.terms for factor in term.factors)
+
+
+def _training_rows(task: FitTask, noise: float) -> TrainingRows | None:
     """The rows of the fit with their noise, as learning sees it, where they are few and lie inside.
 
     Who asks for so many frequencies is answered with so many.
     """
-    few, scattered = task.sums.few, any(factor.scattered for term in task.terms for factor in term.factors)
-    asked = any(M is not None for own in task.wanted for M in own)
-    if few is None or asked or scattered or task.sums.tails or len(few.x) != task.sums.moments.n:
+    few, asked = task.sums.few, any(M is not None for own in task.wanted for M in own)
+    if few is None or asked or _scattered(task) or task.sums.tails or len(few.x) != task.sums.moments.n:
         return None
     y, errors = (few.y - task.target.mean) / task.target.scale, few.variances / task.target.scale**2
-    return KnownRows(few.x, y, few.w, noise + errors, REACH**2 if task.centred else None)
+    return TrainingRows(few.x, y, few.w, noise + errors, REACH**2 if task.centred else None)
 
 
 def not_gaussian(spec: Spec) -> str:
@@ -280,12 +286,18 @@ def record_of_stages(
         posterior=posterior,
         values=units.outer(final.model.unpack(final.optimum.theta).terms),
         shares=shares_of(final, posterior, task.sources),
-        history=tuple(Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages),
+        history=_history(stages, exact=posterior.exact is not None),
         solver=final.model.solver.name,
         elbo_error=final.closed.error,
-        notes=(*notes_on(final, whole, task, exact=posterior.given is not None), *posterior.covariance.notes(), *notes),
+        notes=(*notes_on(final, whole, task, exact=posterior.exact is not None), *posterior.covariance.notes(), *notes),
         **more,
     )
+
+
+def _history(stages: Sequence[Stage], *, exact: bool) -> tuple[Milestone, ...]:
+    """Every set of harmonics on the way; ``exact``: nothing is missed in the end."""
+    found = [Milestone(own.harmonics, own.optimum, own.bound_gap, own.tolerance) for own in stages]
+    return (*found[:-1], replace(found[-1], bound_gap=0.0) if exact else found[-1])
 
 
 def shares_of(final: Stage, posterior: Posterior, sources: Sequence[Sequence[str]]) -> list[TermShare]:

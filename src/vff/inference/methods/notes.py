@@ -28,7 +28,7 @@ _MANY, _CHANCE = 0.02, 1e-4  # a share that is worth a note, if it has at most t
 def notes_on(final: Stage, whole: SumModel, task: "FitTask", *, exact: bool = False) -> tuple[str, ...]:
     """Sentences for the user; ``whole`` is the model with all harmonics that were summed.
 
-    ``exact``: the rows themselves answer, and no bound lies low.
+    ``exact``: the rows themselves answer, and no bound lies low, unless it was learnt from.
     """
     notes: list[str] = []
     plans = task.plans
@@ -38,7 +38,9 @@ def notes_on(final: Stage, whole: SumModel, task: "FitTask", *, exact: bool = Fa
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    return (*notes, *(() if exact else _on_bound(final, whole, task)), *_on_learning(final, task))
+    learnt_from_evidence = final.closed.as_learnt is not final.closed or not final.optimum.steps
+    bound = () if exact and learnt_from_evidence else _on_bound(final, whole, task)
+    return (*notes, *bound, *_on_learning(final, task))
 
 
 def _names(plans: "Sequence[TermPlan]") -> list[str]:

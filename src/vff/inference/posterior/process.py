@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of
 from vff.inference.posterior.direct import square_root
-from vff.inference.posterior.known import GivenRows, KnownRows
+from vff.inference.posterior.exact import ExactPosterior, TrainingRows
 from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
 from vff.inference.posterior.scatter import MeanScatter
 from vff.inference.posterior.term import Rows, TermProcess, stretches
@@ -43,7 +43,7 @@ class Posterior:
     """S_ss centre_s of every term s, (P,)."""
     intercept: InterceptPosterior | None = field(default=None, kw_only=True)
     """None where the function has no constant beside its terms."""
-    known: KnownRows | None = field(default=None, kw_only=True)
+    training: TrainingRows | None = field(default=None, kw_only=True)
     """The rows of the fit, where they are few."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -51,9 +51,9 @@ class Posterior:
         return {own.name: getattr(self, own.name) for own in fields(self)}
 
     @cached_property
-    def given(self) -> GivenRows | None:
-        """The process given the rows of the fit themselves, where features miss what their noise does not hide."""
-        return None if self.known is None else self.known.given(self.terms)
+    def exact(self) -> ExactPosterior | None:
+        """The process given the rows of the fit themselves, where they are known."""
+        return None if self.training is None else ExactPosterior(self.terms, self.training)
 
     @property
     def request(self) -> MomentRequest:
@@ -95,14 +95,14 @@ class Posterior:
             return self._marginals(x, variances=variances)
 
     def _marginals(self, x: np.ndarray, *, variances: bool) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = np.empty(len(x)), np.empty(len(x))
+        if self.exact is not None:
+            if not variances:
+                return self.exact.mean(x), np.empty(0)
+            return self.exact.marginals(x, self.covariance.prior_variances(x, self.rows(x)))
+        mean, variance = np.empty(len(x)), np.empty(len(x) if variances else 0)
         for start in range(0, len(x), _CHUNK):
             some = slice(start, start + _CHUNK)
             rows = self.rows(x[some])
-            if self.given is not None:
-                prior = self.covariance.prior_variances(x[some], rows)
-                mean[some], variance[some] = self.given.marginals(x[some], prior)
-                continue
             if variances:
                 mean[some], explained = self.covariance.explained(self.mean, x[some], rows)
                 # the difference is a variance; only rounding can carry it below zero
@@ -201,8 +201,8 @@ class Posterior:
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
-        if self.given is not None:
-            return self.given.joint(x)
+        if self.exact is not None:
+            return self.exact.joint(x)
         features = [term.written(x) for term in self.terms]
         covariance = np.sum([term.covariance(x) for term in self.terms], axis=0) - self.covariance.outer(features)
         own = zip(features, self.request.slices, strict=True)
@@ -356,7 +356,7 @@ class Posterior:
         """
         if self.covariance.count:
             return self.values(x, chosen(self.covariance.count, n_samples, rng))
-        away = self.covariance.draws(n_samples, rng) if self.given is None else None
+        away = self.covariance.draws(n_samples, rng)
         if away is None:
             return self.sample(x, n_samples, rng), np.zeros(len(x))
         c, values, rest = self.mean[:, None] + away, np.empty((len(x), n_samples)), np.empty(len(x))

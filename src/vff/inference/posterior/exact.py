@@ -5,21 +5,19 @@ is next to no noise, it is all that is not known at the rows, and the bound char
 dimensions as there are rows cost nothing while these are few, and nothing is missed in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from vff.inference.posterior.term import TermProcess
+from vff.inference.posterior.term import TermProcess, stretches
 from vff.linalg import Factor, factorise
-
-_LOST_IN_NOISE = 1.0  # times the noise of a row: what features miss of it may be missed
 
 
 @dataclass(frozen=True)
-class KnownRows:
+class TrainingRows:
     """The rows of a fit, as learning sees them."""
 
     x: np.ndarray
@@ -33,28 +31,29 @@ class KnownRows:
     intercept: float | None
     """Prior variance of a constant beside the terms; None where there is none."""
 
-    def given(self, terms: Sequence[TermProcess]) -> "GivenRows | None":
-        """The process given them; None where their noise hides what features miss of it."""
-        missed = np.sum([term.unseen(self.x) for term in terms], axis=0)
-        return GivenRows(tuple(terms), self) if (missed * self.w > _LOST_IN_NOISE * self.noise).any() else None
-
 
 @dataclass(frozen=True)
-class GivenRows:
+class ExactPosterior:
     """A sum of terms given rows, with C C' = k(x_n, x_m) + noise."""
 
     terms: tuple[TermProcess, ...]
-    rows: KnownRows
+    rows: TrainingRows
+
+    def _covariance(self, x: np.ndarray, z: np.ndarray | None = None) -> np.ndarray:
+        """Prior covariance of f between rows."""
+        first, *others = self.terms
+        total = first.covariance(x, z)
+        for term in others:
+            total += term.covariance(x, z)
+        return total
 
     @cached_property
     def _factor(self) -> Factor:
-        x = self.rows.x
-        prior = np.sum([term.covariance(x) for term in self.terms], axis=0)
-        return factorise(prior + np.diag(self.rows.noise / self.rows.w))
+        return factorise(self._covariance(self.rows.x) + np.diag(self.rows.noise / self.rows.w))
 
-    def _whitened(self, v: np.ndarray) -> np.ndarray:
-        """C^-1 v."""
-        return solve_triangular(self._factor.lower, v, lower=True, check_finite=False)
+    def _whitened(self, v: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+        """C^-1 v, or C'^-1 v."""
+        return solve_triangular(self._factor.lower, v, lower=True, trans=int(transposed), check_finite=False)
 
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
@@ -70,24 +69,42 @@ class GivenRows:
         precision = 1.0 / variance + float(one @ one)
         return float(one @ y) / precision, 1.0 / precision
 
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """alpha, with which the mean of f is k(x, x_n) alpha plus the constant, (n,)."""
+        y, one = self._sides
+        return self._whitened(y - self._constant[0] * one, transposed=True)
+
     def _answers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean of f at rows, C^-1 k(x_n, x) of them, and how far f there rises with the constant."""
-        V = self._whitened(np.sum([term.covariance(self.rows.x, x) for term in self.terms], axis=0))
-        y, one = self._sides
-        follows = 1.0 - one @ V
-        return y @ V + self._constant[0] * follows, V, follows
+        cross = self._covariance(self.rows.x, x)
+        mean, V = self._weights @ cross + self._constant[0], self._whitened(cross)
+        return mean, V, 1.0 - self._sides[1] @ V
+
+    def _stretches(self, N: int) -> Iterator[slice]:
+        return stretches(N, max(1, self.rows.y.size))
+
+    def mean(self, x: np.ndarray) -> np.ndarray:
+        """Of f at every row."""
+        found = np.empty(len(x))
+        for some in self._stretches(len(x)):
+            found[some] = self._weights @ self._covariance(self.rows.x, x[some]) + self._constant[0]
+        return found
 
     def marginals(self, x: np.ndarray, prior: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at every row, whose prior variances are known."""
-        mean, V, follows = self._answers(x)
-        # the difference is a variance; only rounding can carry it below zero
-        variance = np.maximum(prior - np.sum(V**2, axis=0), 0.0)
-        return mean, variance + self._constant[1] * follows**2
+        mean, variance = np.empty(len(x)), np.array(np.broadcast_to(prior, len(x)))
+        for some in self._stretches(len(x)):
+            mean[some], V, follows = self._answers(x[some])
+            # the difference is a variance; only rounding can carry it below zero
+            own = np.maximum(variance[some] - np.einsum("nz,nz->z", V, V), 0.0)
+            variance[some] = own + self._constant[1] * follows**2
+        return mean, variance
 
     def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (N,) and covariance (N, N) of f at all rows together."""
         mean, V, follows = self._answers(x)
-        covariance = np.sum([term.covariance(x) for term in self.terms], axis=0) - V.T @ V
+        covariance = self._covariance(x) - V.T @ V
         return mean, covariance + self._constant[1] * np.multiply.outer(follows, follows)
 
     @property
