@@ -223,7 +223,7 @@ def with_levels(moments: Moments, binding: Binding) -> Moments:
 
 
 def _united(one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]) -> tuple[ColumnSummary, ...]:
-    return tuple(first.extent.merged(second.extent) for first, second in zip(one, other, strict=True))
+    return tuple(first.extent.merged(second.extent).extent for first, second in zip(one, other, strict=True))
 
 
 def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Statistics:

@@ -10,6 +10,7 @@ import numpy as np
 _ROUNDING = 16 * np.finfo(float).eps  # relative to the largest value
 _SAMPLE_BLOCKS = 64
 _LARGEST_LATTICE = 2**21  # cells of a lattice that is looked through for occupied ones
+_DOZENS = 50  # values that are remembered of a column, for pictures
 _MOST_VALUES = 2**14  # distinct values
 _PIECE = 2**18
 
@@ -128,16 +129,18 @@ class ColumnSummary:
 
     @property
     def extent(self) -> "ColumnSummary":
-        """Where the rows lie, and nothing else about them."""
-        return ColumnSummary(self.low, self.high, missing=self.missing)
+        """Where the rows lie, and nothing else about them but for values that are a few dozen."""
+        few = self.values is not None and self.values.size <= _DOZENS
+        return ColumnSummary(self.low, self.high, self.values if few else None, missing=self.missing)
 
     def merged(self, other: "ColumnSummary") -> "ColumnSummary":
         """What a look at the rows of both would have found."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         n, missing = self.n + other.n, self.missing + other.missing
-        if self.values is None or other.values is None:
+        mine, theirs = (np.empty(0) if own.low > own.high else own.values for own in (self, other))
+        if mine is None or theirs is None:
             return ColumnSummary(low, high, None, n, missing)
-        values = np.union1d(self.values, other.values)
+        values = np.union1d(mine, theirs)
         return ColumnSummary(low, high, values if values.size <= _MOST_VALUES else None, n, missing)
 
 

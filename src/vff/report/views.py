@@ -19,6 +19,7 @@ from vff.report.levels import places
 
 _MOST_CURVES = 8
 _MOST_BARS, _SMOOTH = 61, 0.02  # of the histogram of the rows
+_FEW_BARS, _EVENLY = 24, 0.2  # of one whose values are not evenly apart, and how much shorter a gap is then
 _FIRST = 30.0  # how much more the mean of the rows counts there than a harmonic: few equations against many
 UNINFORMED = 0.9
 """Share of the prior's standard deviation above which the data are taken to say nothing."""
@@ -83,7 +84,8 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     """How densely the rows of the fit lie along the first column drawn: edges of bars, and heights of at most one.
 
     The averages of the features over the rows are known. The heights are those of a histogram that has these averages,
-    as nearly as its bars can, is nowhere negative, and smooth where the averages do not say. None where unknown.
+    as nearly as its bars can, is nowhere negative, and smooth where the averages do not say; where the column has a few
+    dozen values, it has a bar at each. None where unknown.
     """
     term = model.fit_.posterior.terms[view.term]
     if view.over[0] not in term.columns:  # which a factor reads with others
@@ -92,8 +94,14 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     h, ends = model.fit_.posterior.feature_averages(view.term, d), grid_along(model, view.over[0], 2)
     if h is None or factor.domain.discrete or ends.size < 2:
         return None
-    # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
     basis, t = factor.basis.numbers, factor.domain.to_unit
+    values = model.statistics_.ranges[view.over[0]].values
+    if values is not None and factor.domain.ends is not None and 1 < values.size <= basis.size:
+        shares, _ = nnls(
+            _with_polynomials(basis, basis.evaluate(t(values)).T), _with_polynomials(basis, h[: basis.size])
+        )
+        return _bars(values, shares)
+    # rows stand at nodes, the ends among them, where many may be; a bar is as wide as a node reaches
     nodes = np.linspace(ends[0], ends[-1], int(min(_MOST_BARS, max(3, basis.size))))
     edges = np.concatenate([nodes[:1], 0.5 * (nodes[:-1] + nodes[1:]), nodes[-1:]])
     features = _with_polynomials(basis, basis.evaluate(t(nodes)).T)
@@ -102,6 +110,17 @@ def density_along(model: AdditiveModel, view: View) -> tuple[np.ndarray, np.ndar
     weights, _ = nnls(np.concatenate([features, bends]), averages)
     heights = weights / np.diff(edges)
     return edges, heights / max(float(heights.max()), np.finfo(float).tiny)
+
+
+def _bars(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A bar at every value, where these are evenly apart; else bars of equal width over all of them."""
+    gaps, top = np.diff(values), max(float(shares.max()), np.finfo(float).tiny)
+    if gaps.min() < _EVENLY * gaps.max():
+        heights, edges = np.histogram(values, _FEW_BARS, weights=shares)
+        return edges, heights / max(float(heights.max()), np.finfo(float).tiny)
+    half = 0.5 * min(float(gaps.min()), (values[-1] - values[0]) / _FEW_BARS)
+    edges = np.stack([values - half, values + half], axis=1).ravel()
+    return edges, np.stack([shares / top, np.zeros(shares.size)], axis=1).ravel()[:-1]
 
 
 def grid_along(model: AdditiveModel, c: int, count: int) -> np.ndarray:
