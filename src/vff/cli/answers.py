@@ -17,7 +17,7 @@ from vff.cli.files import DataError, bound_columns, check_output, columns_of, lo
 from vff.cli.info import named
 from vff.cli.options import name_of_term, names
 from vff.cli.progress import Reporter, duration
-from vff.data import Source, open_rows
+from vff.data import Chunk, Source, open_rows, run_task
 from vff.data.checks import label_text
 from vff.estimators.saved_records import Description
 from vff.estimators.saving import describe
@@ -99,15 +99,16 @@ def _opened(model: Any, options: Namespace, keep: Sequence[str], reporter: Repor
 def _write_predictions(model: Any, source: Source, keep: Sequence[str], level: float, writer: TableWriter) -> int:
     """Predict and write all chunks; how many rows were left out."""
     used, dropped = columns_of(model), 0
+
+    def described(chunk: Chunk) -> Sequence[np.ndarray]:
+        rows = open_rows(chunk.data.select(used)).with_options(missing=source.options.missing)
+        return model._described(rows, level)
+
     for chunk in source.chunks():
         dropped += chunk.dropped
         if chunk.n_rows == 0:
             continue
-        try:
-            rows = open_rows(chunk.data.select(used)).with_options(missing=source.options.missing)
-            values = model._described(rows, level)
-        except ValueError as error:
-            raise DataError(f"{chunk.where}: {error}") from error
+        values = run_task(described, chunk)
         kept = {name: chunk.data.column(name) for name in keep}
         writer.write({**kept, **dict(zip(model._described_names, values, strict=True))})
     if writer.rows == 0:

@@ -21,6 +21,7 @@ from vff.storage.container import MAGIC
 _OURS = (".vff", ".vffm")
 _DESCRIBED = ("model", "target", "units", "rows", "dropped", "weight", "columns", "features", "elbo", "notes")
 _NOTHING = 1e-6
+_OF_TARGET, _OF_FUNCTION = "share of variance", "share of var(f)"
 _WITH_ERRORS = "ErrorBars"
 Units = Mapping[str, str]
 
@@ -163,11 +164,12 @@ def summary_text(record: Mapping[str, Any]) -> str:
     lines = [f"{record['model']} of {named(record['target'] or 'a target', units)}, {record['rows']:,} rows"]
     if "classes" in record:
         for label, one in record["classes"].items():
-            lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "")]
+            lines += ["", f"class {label} against the rest", _terms_table(one["terms"], days | units, "", _OF_FUNCTION)]
             lines += _tried(one)
     elif record["learnt"]:
         unit = units.get(record["target"], "") if record["scale"] == "y" else ""
-        lines += ["", _terms_table(record["terms"], days | units, unit), *_tried(record), ""]
+        share = _OF_TARGET if record["likelihood"] in ("Gaussian", _WITH_ERRORS) else _OF_FUNCTION
+        lines += ["", _terms_table(record["terms"], days | units, unit, share), *_tried(record), ""]
         if len(record["coefficients"]) > 1:
             lines += [table([_row(own) for own in record["coefficients"]]), ""]
         name = "Gaussian" if record["likelihood"] == _WITH_ERRORS else record["likelihood"]
@@ -188,14 +190,14 @@ def named(column: str, units: Units) -> str:
     return f"{column} ({units[column]})" if column in units else column
 
 
-def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str) -> str:
+def _terms_table(terms: list[dict[str, Any]], units: Units, unit: str, share: str) -> str:
     rows = [
         {
             "term": term["term"],
             "kernel": term["kernel"],
             "lengthscale": ", ".join(_value(name, v, units) for name, v in term["lengthscales"].items()) or "-",
             "prior sd": _quantity(term["sd"], unit),
-            "share of variance": _share(term),
+            share: _share(term),
             "concurvity": _part(term["concurvity"]) if term["supported"] else "-",
             "coefficients": f"{term['effective']:.1f}",
         }

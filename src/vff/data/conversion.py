@@ -160,8 +160,8 @@ def _check_finite(values: np.ndarray, origin: Origin, *, missing: bool) -> None:
     advice = "drop or fill these rows first"
     if found and origin.column is not None:
         advice = (
-            "drop or fill these rows, or fit a model with missing='effect', to which missing values have an effect of "
-            "their own, or with missing='drop', which leaves such rows out"
+            "fill these rows, leave them out, as vff.scan(X, missing='drop') does, or fit a model with "
+            "missing='effect', to which missing values have an effect of their own"
         )
     raise ValueError(
         f"{origin.what} contains {'NaN or another missing value' if found else 'inf'} "

@@ -240,7 +240,9 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
                 self.edges_[term.key] = edges[0] if len(edges) == 1 else edges
 
     def save(self, path: Any, *, units: Mapping[Any, str] | None = None) -> None:
-        """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads, without the rows.
+        """Write all that was learnt, and the sums over the rows, to a file that ``vff.load`` reads.
+
+        The rows themselves are not in it, unless they are at most 50, which then answer by themselves.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ class Collapsed(Method):
             [*stages[:-1], final],
             model,
             posterior,
-            (*on_error_bars(final, task), *_on_held_noise(task)),
+            (*on_error_bars(final, task), *_on_held_noise(task), *_on_uncertain_inputs(task)),
             method=self.name,
             likelihood=replace(likelihood, variance=noise),
             weight=final.model.rows,
@@ -137,6 +137,16 @@ def _on_held_noise(task: FitTask) -> tuple[str, ...]:
     return (
         f"noise_variance was asked to be {task.noise_limits[0]:g}, and beside the variance of y float64 does not tell "
         f"less than {least:.3g} from none, which was used instead; give that, or more",
+    )
+
+
+def _on_uncertain_inputs(task: FitTask) -> tuple[str, ...]:
+    """A sentence about what their bound does to the function."""
+    names = [plan.name for plan in task.plans if any(factor.scattered for factor in plan.term.factors)]
+    return tuple(
+        f"the inputs of {name} are uncertain, by its std, and their bound flattens the function where the errors are a "
+        "good part of its wavelength; compare with a fit without std, and see docs/rows.md"
+        for name in names
     )
 
 
