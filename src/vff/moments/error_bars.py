@@ -45,7 +45,8 @@ def run_noisy_pass(
     for stretch in stretches(variances):
         whole = stretch.rows.size == source.n
         own = source if whole else source.taken(columns, [stretch.rows])
-        prepared = PreparedRows(plan, own)
+        # a stretch has few of the rows, and its nodes share their features
+        prepared = PreparedRows(plan if whole else plan.of_rows(own.n), own)
         for some in _batches(plan, stretch.variances.size):
             every = _node_sums(prepared, own, stretch.shares[:, some], offset)
             nodes |= dict(zip(stretch.variances[some].tolist(), (sums.moments(offset) for sums in every), strict=True))

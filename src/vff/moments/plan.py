@@ -120,6 +120,12 @@ class PassPlan:
     """Columns that have terms of their own."""
     sets: tuple[SetPlan, ...]
     """Sets of two or more columns."""
+    engine: str = "auto"
+    """As asked."""
+
+    def of_rows(self, n: int) -> "PassPlan":
+        """The same for so many of the rows, for which other engines may be faster."""
+        return plan_pass(n, self.request, self.distinct_values, self.engine) if self.engine == "auto" else self
 
     @property
     def chunk(self) -> int:
@@ -166,6 +172,7 @@ def plan_pass(
         tuple(distinct_values),
         tuple(one for one in every if len(one.columns) == 1),
         tuple(one for one in every if len(one.columns) > 1),
+        engine,
     )
     whole = None  # rows that form a lattice of all columns are one piece of work
     if engine != "auto" and len(distinct_values) > 1:

@@ -91,13 +91,15 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
             (sized, values, _evaluate(sized, _raised(middle, times), values, fixed=fixed))
             for sized, values, times in tried
         ]
-        if detail > _SOME_CYCLES and not fixed:
-            # detail of small amplitude shows only when the noise is allowed to be larger than the signal
-            first += [
-                (sized, values, _evaluate(sized, variances, values, fixed=False))
-                for variances in (_WEAK_BESIDE_ERRORS if model.has_error_bars else _WEAK)
-                for sized, values, _ in tried
-            ]
+        # detail of small amplitude shows only when the noise is allowed to be larger than the signal; so does, beside
+        # error bars, with which variances cannot be scaled, any function that explains a part
+        louder = _WEAK_BESIDE_ERRORS if model.has_error_bars else _WEAK
+        louder = () if fixed else louder if detail > _SOME_CYCLES else louder[:1] if model.has_error_bars else ()
+        first += [
+            (sized, values, _evaluate(sized, variances, values, fixed=False))
+            for variances in louder
+            for sized, values, _ in tried
+        ]
         sized, values, best = max(first, key=lambda trial: trial[2].elbo)
         more = [_evaluate(sized, variances, values, fixed=fixed) for variances in others]
     return max([best, *more], key=_elbo)
