@@ -215,8 +215,8 @@ class ExactGP(GaussianBaseline):
 
     Examples
     --------
-    >>> X = np.linspace(0, 6, 40)[:, None]
-    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
     >>> exact, model = vff.baselines.ExactGP().fit(X, y), vff.GPRegressor().fit(X, y)
     >>> bool(model.elbo_ < exact.log_marginal_likelihood_)
     True

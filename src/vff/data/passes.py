@@ -7,7 +7,7 @@ to be damaged can be left out, with nothing of it half counted.
 import re
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -200,7 +200,9 @@ def merged(task: Task[T], one: T | None, other: T | None) -> T | None:
     return other if one is None else one if other is None else task.merge(one, other)
 
 
-def run_task(task: Task[T], chunk: Chunk, refusals: tuple[type[Exception], ...] = (ValueError, TypeError)) -> T:
+def run_task(
+    task: Callable[[Chunk], T], chunk: Chunk, refusals: tuple[type[Exception], ...] = (ValueError, TypeError)
+) -> T:
     """The answer of a chunk; a refusal says which rows it is about, in a note where it is not made of a text alone."""
     try:
         return task(chunk)

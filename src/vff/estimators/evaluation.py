@@ -136,7 +136,7 @@ def evaluate(
         return compute(blocks)
 
     with closing(source.chunks()) as chunks:  # a refusal must not leave a file or a query open
-        parts = [run_task(answer, chunk) for chunk in chunks if chunk.n_rows]  # pyright: ignore[reportArgumentType]
+        parts = [run_task(answer, chunk) for chunk in chunks if chunk.n_rows]
     if not parts:
         raise ValueError("X has 0 sample(s), while a minimum of 1 is required: give it a row to predict at")
     for block, count in zip(blocks, beyond, strict=True):

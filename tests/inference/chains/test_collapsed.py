@@ -15,7 +15,7 @@ import pytest
 import vff
 from vff import Categorical, GPRegressor, Matern12, Matern32, Matern52
 from vff.inference.learning.model import SumModel
-from vff.inference.methods.chains.collapsed_fit import _posterior
+from vff.inference.methods.averaged import averaged_posterior
 from vff.inference.methods.chains.density import Sums, collapsed_bound, registered, white_bound
 from vff.inference.methods.chains.diagnostics import bulk_ess
 from vff.inference.methods.chains.points import shapes_of
@@ -151,7 +151,7 @@ def test_one_setting_is_averaged_at_a_time(sampled: GPRegressor, monkeypatch: py
     moments = standardised(rows.moments, rows.tails, sampled.fit_.target)
     model = SumModel(tuple(term.inner for term in rows.terms), *moments, intercept=1e10)
     theta = np.log([0.7, 0.4, 0.1]) + 0.1 * np.random.default_rng(2).standard_normal((20, 3))
-    posterior, constant = _posterior(model, theta, np.random.default_rng(3))
+    posterior, constant = averaged_posterior(model, theta, np.random.default_rng(3))
     assert max(living) <= 2  # the next one is made before the last one goes
     constants = [model.at(own).intercept_posterior.mean for own in theta]
     assert constant == pytest.approx(np.mean(constants))

@@ -10,7 +10,7 @@ from scipy.stats import poisson
 from vff import Categorical, GPRegressor, Matern12, Matern32
 from vff.inference import Posterior
 from vff.inference.learning.model import SumModel
-from vff.inference.methods.chains.collapsed_fit import _posterior
+from vff.inference.methods.averaged import averaged_posterior
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
 from vff.inference.model.scale import standardised
 from vff.likelihoods import Gaussian
@@ -141,7 +141,7 @@ def averaged(levels: int) -> Posterior:
     model = SumModel(inner, *standardised(rows.moments, rows.tails, fitted.fit_.target), intercept=1e10)
     theta = np.log([0.4, 2.0, 0.6, 0.1]) + 0.3 * np.random.default_rng(1).standard_normal((200, 4))
     order = [0, 1, 2, 3] if levels == 0 else [1, 2, 0, 3]
-    return _posterior(model, theta[:, order], np.random.default_rng(2))[0]
+    return averaged_posterior(model, theta[:, order], np.random.default_rng(2))[0]
 
 
 def test_it_does_not_matter_which_term_writes_the_constant():
