@@ -160,7 +160,7 @@ def _check_finite(values: np.ndarray, origin: Origin, *, missing: bool) -> None:
     advice = "drop or fill these rows first"
     if found and origin.column is not None:
         advice = (
-            "fill these rows, leave them out, as vff.scan(X, missing='drop') does, or fit a model with "
+            "drop or fill these rows (vff.scan(X, missing='drop') leaves them out), or fit a model with "
             "missing='effect', to which missing values have an effect of their own"
         )
     raise ValueError(
