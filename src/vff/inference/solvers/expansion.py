@@ -228,18 +228,12 @@ class RowExpansion(Expansion):
             moved += [-reached.T @ image for image in images]
             solved = [block.solve(image) @ self._beside for image in images]
             within.append(np.array([[np.sum(image * other) for other in solved] for image in images]))
-        spread = [S + self._share * (trace - np.trace(S)) * eye for S, trace in zip(moved, traces, strict=True)]
-        spread.append(model.noise * eye)  # Sigma_i, that of log noise last
-        gradient = np.array([0.5 * np.sum(self._W * own) for own in spread])
-        relative = [self._precision @ own for own in spread]
-        pulled = [own @ a for own in spread]
-        R = len(spread)
-        hessian = np.zeros((R, R))
-        hessian[: R - 1, : R - 1] = block_diag(*within)
-        hessian[R - 1, R - 1] = gradient[-1]  # noise is its own derivative in its logarithm
-        for i in range(R):
-            for j in range(i + 1):
-                own = 0.5 * np.sum(relative[i] * relative[j].T) - pulled[i] @ self._precision @ pulled[j]
-                hessian[i, j] += own
-                hessian[j, i] = hessian[i, j]
-        return Slopes(gradient, hessian)
+        moves = [S + self._share * (trace - np.trace(S)) * eye for S, trace in zip(moved, traces, strict=True)]
+        spread = np.array([*moves, model.noise * eye])  # Sigma_i, that of log noise last, (R, n, n)
+        gradient, R = 0.5 * np.einsum("nm,rnm->r", self._W, spread), len(spread)
+        relative, pulled = self._precision @ spread, spread @ a
+        both = relative.reshape(R, -1) @ relative.transpose(0, 2, 1).reshape(R, -1).T
+        hessian = 0.5 * both - pulled @ self._precision @ pulled.T
+        hessian[: R - 1, : R - 1] += np.asarray(block_diag(*within))
+        hessian[R - 1, R - 1] += gradient[-1]  # noise is its own derivative in its logarithm
+        return Slopes(gradient, 0.5 * (hessian + hessian.T))

@@ -173,8 +173,8 @@ class LowRankLinearGaussian(LinearGaussian):
     def solutions(self) -> np.ndarray:
         return self.reached @ self.factor.solve(self.sides)
 
-    @property
-    def explained(self) -> float:
+    @cached_property
+    def explained(self) -> float:  # pyright: ignore[reportIncompatibleMethodOverride]  # summed once
         return float(np.sum(self.L * self.reached))
 
     def energy_of(self, c: np.ndarray) -> float:
