@@ -32,13 +32,24 @@ def along(array: np.ndarray, axis: int, map_of_rows: Callable[[np.ndarray], np.n
     return moved.reshape(*array.shape[:axis], image.shape[0], *after)
 
 
+def multiplied(array: np.ndarray, axis: int, matrix: np.ndarray) -> np.ndarray:
+    """``along`` of a matrix that is written out: stretches of the array are multiplied where they stand."""
+    before, rows, after = prod(array.shape[:axis]), array.shape[axis], array.shape[axis + 1 :]
+    image = matrix @ array.reshape(before, rows, -1)
+    return image.reshape(*array.shape[:axis], matrix.shape[0], *after)
+
+
 def apply_along(
-    v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray] | None]
+    v: np.ndarray, shape: Sequence[int], maps: Sequence[Callable[[np.ndarray], np.ndarray] | np.ndarray | None]
 ) -> np.ndarray:
-    """Apply maps of (P_d, S) to (P'_d, S) along the axes of v (P,) or (P, S), read as a tensor; None leaves one."""
+    """Apply maps of (P_d, S) to (P'_d, S), or matrices, along the axes of v (P,) or (P, S), read as a tensor.
+
+    None leaves an axis as it is.
+    """
     tensor = v.reshape(*shape, *v.shape[1:])
     for d, one in enumerate(maps):
-        tensor = tensor if one is None else along(tensor, d, one)
+        if one is not None:
+            tensor = multiplied(tensor, d, one) if isinstance(one, np.ndarray) else along(tensor, d, one)
     return np.ascontiguousarray(tensor).reshape(prod(tensor.shape[: len(shape)]), *v.shape[1:])
 
 

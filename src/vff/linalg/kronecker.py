@@ -51,13 +51,16 @@ class Kronecker(AbstractInvertible):
         return Kronecker(self.factors, factor * self.scale)
 
     def mv(self, v: np.ndarray) -> np.ndarray:
+        first, *others = self.products
+        if isinstance(first, np.ndarray):  # scaling a small matrix is cheaper than scaling what it makes
+            return apply_along(v, self.sizes, [self.scale * first, *others])
         return self.scale * apply_along(v, self.sizes, self.products)
 
     @cached_property
-    def products(self) -> list[Callable[[np.ndarray], np.ndarray]]:
-        """With every factor; a small one is faster written out."""
+    def products(self) -> list[Callable[[np.ndarray], np.ndarray] | np.ndarray]:
+        """Products with every factor; a small one is faster written out, as a matrix."""
         both = zip(self.factors, self.sizes, strict=True)
-        return [self.written[d].__matmul__ if P <= _SMALL else factor.mv for d, (factor, P) in enumerate(both)]
+        return [self.written[d] if P <= _SMALL else factor.mv for d, (factor, P) in enumerate(both)]
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         total = np.asfortranarray(dense.T)
@@ -93,7 +96,7 @@ class Kronecker(AbstractInvertible):
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         both = zip(self.factors, self.sizes, strict=True)
-        maps = [self.inverses[d].__matmul__ if P <= _SMALL else factor.solve for d, (factor, P) in enumerate(both)]
+        maps = [self.inverses[d] if P <= _SMALL else factor.solve for d, (factor, P) in enumerate(both)]
         return apply_along(v, self.sizes, maps) / self.scale
 
     def logdet(self) -> float:
