@@ -92,11 +92,8 @@ class WeightedDraws(NamedTuple):
     """(S,), which sum to one."""
     objective: np.ndarray
     """Bound and log prior, nats, (S,)."""
-
-    @property
-    def effective(self) -> float:
-        """How many draws of equal weight they are worth."""
-        return float(1.0 / np.sum(self.weights**2))
+    effective: float
+    """How many draws of equal weight they are worth, before large weights were cut."""
 
     def resampled(self, n: int) -> np.ndarray:
         """Which of them are n draws of equal weight, each as often as it counts, in no order, (n,)."""
@@ -113,18 +110,22 @@ def _drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
     model, free = replace(model, known=LogPriors(entries)), np.array([own is not None for own in entries])
     optimum, _ = maximise(model, model.parameters.clip(np.array([own.t for own in parameters])), free=free)
     curvature = curvature_at(model, optimum.theta, free, _FLATTEST)
-    if curvature is None:  # no model beside the mode
-        return WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]))
+    alone = WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]), 1.0)
+    if curvature is None:
+        return alone
     own = np.flatnonzero(free)
     away, log_density = _student(own.size)
     theta = np.tile(optimum.theta, (len(away), 1))
     theta[:, own] += np.linalg.solve(np.linalg.cholesky(curvature[np.ix_(own, own)]).T, away.T).T
     objective = np.array([_objective(model, one) for one in theta])
+    if not np.isfinite(objective).any():  # no model beside the mode
+        return alone
     log_weights = objective - log_density
     weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
     # no draw counts more than the square root of their number does (Ionides, 2008): the mean of few is then steadier
-    weights = np.minimum(weights / weights.sum(), 1.0 / np.sqrt(len(weights)))
-    return WeightedDraws(theta, weights / weights.sum(), objective)
+    cut = np.minimum(weights, 1.0 / np.sqrt(len(weights)))
+    return WeightedDraws(theta, cut / cut.sum(), objective, float(1.0 / np.sum(weights**2)))
 
 
 def _student(d: int) -> tuple[np.ndarray, np.ndarray]:
