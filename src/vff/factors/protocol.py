@@ -148,6 +148,8 @@ class Factor(ABC, Generic[D, B]):
     """The options of estimators that say something of it, of "domain", "edges" and "frequencies"."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     """Hyperparameters beside the variance; a property where they depend on its fields."""
+    exchangeable: ClassVar[bool] = False
+    """Whether coefficients are independent a priori, all of variance one."""
     constant_variance: ClassVar[bool] = True
     """Whether k(x, x) is one everywhere; else the four ``variance_...`` below say what it is."""
 

@@ -2,7 +2,7 @@
 
 The prior of one column, K of theory (4.2) with a border of theory §5, is ``PositiveBorderedLowRank``: every verb of
 ``AbstractInvertible`` costs O(P) per right-hand side. A sum of terms has one such block per term (``BlockDiagonal``),
-exchangeable effects a plain ``Diagonal``, and a product of columns the ``Kronecker`` product of theirs. What a
+exchangeable effects a ``ScaledIdentity``, and a product of columns the ``Kronecker`` product of theirs. What a
 structure needs of an unstructured matrix to be contracted with it is a ``StructuredCotangent``, taken from a view of
 that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of terms, each with the structure that its
 features give it. ``to_dense`` exists for tests; nothing here calls it.
@@ -15,6 +15,7 @@ from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.eigen import Eigen
+from vff.linalg.identity import ScaledIdentity
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.singular_low_rank import SingularLowRank
@@ -41,6 +42,7 @@ __all__ = [
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
+    "ScaledIdentity",
     "SingularLowRank",
     "Solution",
     "StructuredCotangent",

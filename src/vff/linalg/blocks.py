@@ -25,7 +25,7 @@ class _Blocks:
 
     @property
     def shape(self) -> tuple[int, int]:
-        P = self.slices[-1].stop
+        P = self.slices[-1].stop if self.slices else 0
         return P, P
 
 
@@ -41,6 +41,7 @@ class BlockOperator(_Blocks, AbstractOperator):
 
     def _stack(self, part: Callable[[Any, slice], np.ndarray]) -> np.ndarray:
         return np.concatenate([part(block, own) for block, own in self.each()])
+
 
     @property
     def probes(self) -> Probes:

@@ -1,6 +1,6 @@
 """One column's rows, prepared once for everything that is asked of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
+from vff.linalg import apply_along
 from vff.moments.distinct import DistinctValues
 from vff.words import shown
 
@@ -107,6 +108,11 @@ class TermRequest:
         factors = list(self.factors)
         factors[d] = request
         return replace(self, factors=tuple(factors))
+
+    def change(self, other: "TermRequest") -> Callable[[np.ndarray], np.ndarray]:
+        """What takes sums over its features, (P, S), to those over fewer harmonics of the same factors."""
+        maps = [one.to(two).single if one != two else None for one, two in zip(self.bases, other.bases, strict=True)]
+        return lambda rows: apply_along(rows, self.shape, maps)
 
     def with_basis(self, d: int, basis: Basis) -> "TermRequest":
         """The same term with another basis for one factor."""

@@ -99,6 +99,12 @@ class MomentRequest:
         """Pairs s < t of terms."""
         return tuple(combinations(range(len(self.terms)), 2))
 
+    def changes(self, smaller: "MomentRequest", without: int) -> list[tuple[slice, Callable[[np.ndarray], np.ndarray]]]:
+        """What takes sums over the features of every term but one to those with fewer harmonics, and where they stand."""
+        kept = [s for s in range(len(self.terms)) if s != without]
+        places = slices_of(self.sizes[s] for s in kept)
+        return [(own, self.terms[s].change(smaller.terms[s])) for s, own in zip(kept, places, strict=True)]
+
     @property
     def harmonics(self) -> Harmonics:
         return tuple(tuple(basis.detail for basis in term.bases) for term in self.terms)

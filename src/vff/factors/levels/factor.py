@@ -9,6 +9,7 @@ import numpy as np
 from vff.factors.expression import Leaf
 from vff.factors.levels.basis import Codes, LevelBasis
 from vff.factors.protocol import Beyond, Block, Factor, FactorOptions, Prior, Values
+from vff.linalg import ScaledIdentity
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class LevelFactor(Factor[Codes, LevelBasis]):
     """Independent effects of equal variance, one per level."""
 
     family: ClassVar[str] = "levels"
+    exchangeable: ClassVar[bool] = True
 
     @property
     def title(self) -> str:
@@ -55,6 +57,10 @@ class LevelPrior(Prior[Codes, LevelBasis]):
     @property
     def domain(self) -> Codes:
         return Codes()
+
+    @property
+    def K(self) -> ScaledIdentity:
+        return ScaledIdentity(self.basis.size)
 
     def readable(self) -> Sequence[tuple[str, float]]:
         return [(f"[{level}]", 1.0) for level in self.basis.levels]

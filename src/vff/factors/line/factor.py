@@ -72,6 +72,10 @@ class LineFactor(Factor[Line, LineBasis]):
         return "a straight line"
 
     @property
+    def exchangeable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return not self.intercept
+
+    @property
     def lone(self) -> bool:
         return not self.intercept
 

@@ -10,12 +10,13 @@ from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.curvature import slopes_of
 from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.sizes import edf_by_term
-from vff.inference.learning.solver import Solver, choose_solver
+from vff.inference.learning.solver import Solver, choose_solver, eliminable
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import NormalEquations, moved_gram
+from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import GramRoot
@@ -127,7 +128,25 @@ class SumModel:
 
     def restricted(self, harmonics: Harmonics) -> "SumModel":
         """The same rows with fewer harmonics."""
-        return replace(self, moments=self.moments.restricted(harmonics))
+        fewer = replace(self, moments=self.moments.restricted(harmonics))
+        if "eliminated" in vars(self) and fewer.solver is self.solver:
+            e, sums = self.eliminated
+            changes = self.moments.request.changes(fewer.moments.request, without=e)
+            whole = SeparateSums.of(fewer.inside, e, interpolated=not self.sites)
+            vars(fewer)["eliminated"] = e, whole._replace(levels=whole.levels.with_nodes_of(sums.levels, changes))
+        return fewer
+
+    @property
+    def exchangeable(self) -> tuple[int, ...]:
+        """Terms whose coefficients are independent a priori, with one variance for all."""
+        return tuple(s for s, term in enumerate(self.terms) if term.exchangeable)
+
+    @cached_property
+    def eliminated(self) -> tuple[int, SeparateSums]:
+        """Which term is eliminated, and its sums apart from those of the others."""
+        e = eliminable(self.moments.request, self.exchangeable)
+        assert e is not None
+        return e, SeparateSums.of(self.inside, e, interpolated=not self.sites)
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
@@ -209,7 +228,9 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        found = choose_solver(self.moments.request, self.rank)
+        # levels are eliminated where sums stay as they are when hyperparameters move
+        exchangeable = () if self.tails or self.noisy is not None else self.exchangeable
+        found = choose_solver(self.moments.request, self.rank, exchangeable)
         if self.noisy is not None and not found.exact:
             raise ValueError(
                 f"a noise variance that is learnt beside error bars needs a factor of all features, and there are "

@@ -1,18 +1,22 @@
 """Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from vff.factors import StackedTransform
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.posterior import Direct, Posterior, Probed, TermProcess
+from vff.inference.posterior import Direct, Eliminated, Posterior, Probed, TermProcess
 from vff.inference.solvers.direct import DirectLinearGaussian
+from vff.inference.solvers.eliminated import EliminatedLinearGaussian, Elimination
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import LowRankLinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
+from vff.linalg import BlockDiagonal, Dense, ScaledIdentity
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _LOW_RANK = 16.0  # operations of the form for few rows beside one of a Cholesky factor: it pays from a quarter on
+_ELIMINATION = 300.0**3  # operations that sums over levels cost beside the factor: not worth it for a handful
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
@@ -33,10 +38,13 @@ class Solver(ABC):
     """Whether bound and variances are known without a standard error."""
 
     @abstractmethod
-    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
+    def cost(
+        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
+    ) -> float | None:
         """Of one setting, in operations that compare; None where it has nothing to offer.
 
-        ``rank`` is that of G, where rows are few and G has a root of so many columns.
+        ``rank`` is that of G, where rows are few and G has a root of so many columns; ``exchangeable`` are the terms
+        whose coefficients are independent a priori, with one variance for all.
         """
 
     @abstractmethod
@@ -53,7 +61,7 @@ class DirectSolver(Solver):
 
     name, exact = "direct", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None) -> float:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float:
         return float(request.size) ** 3
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
@@ -79,7 +87,9 @@ class IterativeSolver(Solver):
 
     name, exact = "iterative", False
 
-    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
+    def cost(
+        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
+    ) -> float | None:
         if all(len(term.factors) == 1 for term in request.terms):
             return None  # terms of one column alone have nothing to gain
         if any(basis.scattered for term in request.terms for basis in term.bases):
@@ -113,7 +123,9 @@ class LowRankSolver(Solver):
 
     name, exact = "low-rank", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None) -> float | None:
+    def cost(
+        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
+    ) -> float | None:
         return None if rank is None else _LOW_RANK * float(request.size) * rank**2
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> LowRankLinearGaussian:
@@ -136,12 +148,56 @@ class LowRankSolver(Solver):
         return Posterior(form.mean, Direct(terms, taken, shared), centre, np.concatenate(alone), intercept=known)
 
 
-SOLVERS: Registry[Solver] = Registry("a solver", DirectSolver(), IterativeSolver(), LowRankSolver())
+class EliminatingSolver(Solver):
+    """A factor of all terms but the one with the most coefficients of which no row has two: levels."""
+
+    name, exact = "eliminating", True
+
+    def cost(
+        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
+    ) -> float | None:
+        e = eliminable(request, exchangeable)
+        if e is None or request.size - request.sizes[e] > LARGEST_DIRECT:
+            return None
+        return float(request.size - request.sizes[e]) ** 3 + _ELIMINATION
+
+    def at(self, model: "SumModel", setting: Hyperparameters) -> EliminatedLinearGaussian:
+        e, sums = model.eliminated
+        prior, transform = model.prior(setting), model.transform(setting)
+        own = ScaledIdentity(model.moments.request.sizes[e], 1.0 / setting.terms[e]["variance"])
+        prior = BlockDiagonal((*prior.blocks[:e], own, *prior.blocks[e + 1 :]))
+        others = StackedTransform((*transform.transforms[:e], *transform.transforms[e + 1 :]))
+        inside = sums.others
+        equations = replace(inside, b=others.forward(inside.b), G=Dense(others.gram(inside.G.dense())))
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting), "row_noise": model.row_noise}
+        return EliminatedLinearGaussian(
+            prior, transform.forward(model.moments.project), model.inside.yy, model.weight, model.prior_trace(setting),
+            setting.noise, equations, Elimination(e, sums.levels, others), **how,
+        )  # fmt: skip
+
+    def posterior(self, form: EliminatedLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
+        terms, centre, levels = processes(model, setting), model.centre(setting), form.levels
+        shift = levels.n + form.ratio
+        reach = form.elimination.transform.forward(levels.a.T).T / shift[:, None]
+        covariance = Eliminated(terms, form.elimination.term, form.remaining.covariance(), form.noise / shift, reach)
+        own = covariance.own_times(centre)
+        return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
-def choose_solver(request: MomentRequest, rank: int | None = None) -> Solver:
+SOLVERS: Registry[Solver] = Registry(
+    "a solver", DirectSolver(), IterativeSolver(), LowRankSolver(), EliminatingSolver()
+)
+
+
+def eliminable(request: MomentRequest, exchangeable: Sequence[int]) -> int | None:
+    """The largest of the terms whose coefficients are exchangeable, and of which no row has two; None without one."""
+    found = [s for s in exchangeable if all(basis.orthogonal for basis in request.terms[s].bases)]
+    return max(found, key=lambda s: request.sizes[s]) if found else None
+
+
+def choose_solver(request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> Solver:
     """The cheapest."""
-    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request, rank)) is not None]
+    costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request, rank, exchangeable)) is not None]
     return min(costs, key=lambda own: own[0])[1]
 
 

@@ -64,6 +64,11 @@ class Term:
         return ("variance", *(name for name, _, _ in self.parameters))
 
     @property
+    def exchangeable(self) -> bool:
+        """Whether its coefficients are independent a priori, with one variance for all."""
+        return all(factor.exchangeable for factor in self.factors)
+
+    @property
     def lone(self) -> bool:
         """Whether it has one coefficient, and nobody has said how large that may be."""
         return not self.given and all(factor.lone for factor in self.factors)

@@ -1,6 +1,7 @@
 """The posterior process, written once, and the kinds of covariance of its coefficients."""
 
 from vff.inference.posterior.direct import Averaged, Direct, covariance_root
+from vff.inference.posterior.eliminated import Eliminated
 from vff.inference.posterior.pieces import Pieces
 from vff.inference.posterior.probed import Probed
 from vff.inference.posterior.process import EffectAt, Posterior, chosen
@@ -11,6 +12,7 @@ __all__ = [
     "Averaged",
     "Direct",
     "EffectAt",
+    "Eliminated",
     "Pieces",
     "Posterior",
     "Probed",

@@ -84,6 +84,11 @@ class Part:
         columns, factors = (tuple(each[d] for d in self.over) for each in (own.columns, own.factors))
         return replace(own, columns=columns, factors=factors)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether it is the term as it is."""
+        return all(keep is Keep.ALL for monomial in self.monomials for keep in monomial)
+
     def _mapped(self, v: np.ndarray, one: Callable[[int, Keep, np.ndarray], np.ndarray]) -> np.ndarray:
         """The sum over monomials of a map along every axis of v (P,) or (P, S)."""
         shape = self.whole.transform.shape

@@ -15,7 +15,7 @@ from vff.basis import Domain
 from vff.factors import Prior, TermTransform, rows_may_miss
 from vff.inference.model.products import evaluated
 from vff.inference.model.term import variance_functions
-from vff.linalg import DenseView, Kronecker, along, product_rows
+from vff.linalg import DenseView, Kronecker, MatrixView, along, product_rows
 from vff.moments import (
     ColumnRequest,
     ColumnRows,
@@ -135,8 +135,12 @@ class TermProcess:
 
     def square(self, S: np.ndarray) -> LetterFunction:
         """phi'S phi in the double letters of its columns."""
+        return self.square_of(DenseView(self.to_raw(self.to_raw(S).T)))
+
+    def square_of(self, view: MatrixView) -> LetterFunction:
+        """The same of a matrix in the functions that are summed over rows."""
         bases = [factor.basis for factor in self.factors]
-        letters = project_term(bases, DenseView(self.to_raw(self.to_raw(S).T)))
+        letters = project_term(bases, view)
         return LetterFunction.of(self.columns, [basis.double for basis in bases], letters, self.domains)
 
     def reads(self, along: Container[int]) -> bool:

@@ -99,6 +99,11 @@ class DirectLinearGaussian(LinearGaussian):
     def written_gram(self) -> np.ndarray:
         return self.G.dense()
 
+    @property
+    def seen_gram(self) -> np.ndarray:
+        """That by which features are told from what they miss, (P, P)."""
+        return self.G.dense()
+
     def spread_over(self, other: LinearGaussian) -> float:
         if not isinstance(other, DirectLinearGaussian):
             return super().spread_over(other)

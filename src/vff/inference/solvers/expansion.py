@@ -76,7 +76,7 @@ class DirectExpansion(Expansion):
     model: "DirectLinearGaussian"
 
     @cached_property
-    def _V(self) -> np.ndarray:
+    def V(self) -> np.ndarray:
         """Covariance of the coefficients, and of the constant where there is one."""
         inverse, known = self.model.inverse.matrix, self.model.intercept_posterior
         if known is None:
@@ -85,11 +85,11 @@ class DirectExpansion(Expansion):
         return np.pad(inverse, (0, 1)) + known.variance * np.multiply.outer(u, u)
 
     @cached_property
-    def _m(self) -> np.ndarray:
+    def m(self) -> np.ndarray:
         known = self.model.intercept_posterior
         return self.model.mean if known is None else np.append(self.model.mean, known.mean)
 
-    def _prior(self, v: np.ndarray) -> np.ndarray:
+    def prior_times(self, v: np.ndarray) -> np.ndarray:
         """K v, the precision of the constant last."""
         own = self.model.intercept
         if own is None:
@@ -104,7 +104,7 @@ class DirectExpansion(Expansion):
     @cached_property
     def _seen(self) -> list[np.ndarray]:
         """K^-1 G of every term."""
-        G = self.model.written_gram()
+        G = self.model.seen_gram
         return [block.solve(G[own, own]) for block, own in self.model.block_prior.each()]
 
     @cached_property
@@ -114,7 +114,7 @@ class DirectExpansion(Expansion):
 
     def view(self, s: int) -> MatrixView:
         own = self.model.block_prior.slices[s]
-        moment = self._V[own, own] + np.multiply.outer(self._m[own], self._m[own])
+        moment = self.V[own, own] + np.multiply.outer(self.m[own], self.m[own])
         return DenseView(-0.5 * (moment - self._inverses[s] + self.model.tau * self._sandwiches[s]))
 
     @property
@@ -122,14 +122,14 @@ class DirectExpansion(Expansion):
         return -0.5 * self.model.tau * (1.0 + ROUNDING)
 
     def slopes(self, changes: Sequence[Sequence[Product]], traces: np.ndarray) -> Slopes:
-        V, m, tau = self._V, self._m, self.model.tau
+        V, m, tau = self.V, self.m, self.model.tau
         directions, within, seen = [], [], []
         for s, (own, some) in enumerate(zip(self.model.block_prior.slices, changes, strict=True)):
             part = [_Direction(own, K, K(V[own]), K(m[own]), K(self._inverses[s])) for K in some]
             within.append(self._within(part, self._sandwiches[s]))
             seen += [float(np.sum(one.relative * self._seen[s])) for one in part]  # tr(K_i W)
             directions += part
-        noise, pulled = self._prior(V), self._prior(m)  # K V, K m
+        noise, pulled = self.prior_times(V), self.prior_times(m)  # K V, K m
         R = len(directions)
         gradient, hessian = np.zeros(R + 1), np.zeros((R + 1, R + 1))
         hessian[:R, :R] = block_diag(*within)
@@ -166,7 +166,7 @@ class DirectExpansion(Expansion):
         model = self.model
         spread = float(np.trace(noise)) - float(np.sum(noise * noise.T))
         fit = model.tau * (model.yy - model.pulled + model.residual) - model.penalty
-        return -0.5 * (spread + fit - 2.0 * float(pulled @ self._V @ pulled))
+        return -0.5 * (spread + fit - 2.0 * float(pulled @ self.V @ pulled))
 
 
 @dataclass(frozen=True)
