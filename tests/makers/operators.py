@@ -13,6 +13,7 @@ from vff.linalg import (
     Eigen,
     Kronecker,
     PositiveBorderedLowRank,
+    ScaledIdentity,
     SingularLowRank,
 )
 
@@ -81,6 +82,9 @@ INVERTIBLE = {
     "dense": dense(),
     "diagonal": diagonal(6),
     "one level": diagonal(1),
+    "multiple of the identity": ScaledIdentity(6, 0.7),
+    "block diagonal, exchangeable": BlockDiagonal((positive(5, 1, 1), ScaledIdentity(4, 2.0), product())),
+    "kronecker, exchangeable": Kronecker((ScaledIdentity(3, 1.0), positive(5, 1, 1)), 2.5),
     "eigenvectors": eigen(7),
     "block diagonal": blocks(),
     "block diagonal, one block": BlockDiagonal((positive(9, 3, 2),)),

@@ -17,6 +17,8 @@ from vff.moments import ColumnRequest, MomentRequest, TermRequest, moments_of_ar
 
 UNIT, LEVELS = Interval(-1.0, 1.0), ("a", "b", "c", "d", "e")
 PAIR, TRIPLE, WITH_LEVELS = (((0, 1), (1, 2)),), (((0, 1), (1, 1), (2, 1)),), (((3, None), (0, 1)),)
+BESIDE = (((0, 1),), ((3, None),), ((0, 1), (1, 1)))
+SLOPES = (((3, None), (4, None)), ((0, 1),), ((1, 1), (2, 1)), ((4, None),))
 MAINS = (((0, 1),), ((1, 1),), ((0, 1), (1, 1)))
 CASES = {
     "independent": (PAIR, ((10, 9),), 200),
@@ -25,6 +27,8 @@ CASES = {
     "three columns": (TRIPLE, ((3, 2, 3),), 300),
     "levels": (WITH_LEVELS, ((None, 50),), 200),
     "mains and product": (MAINS, ((6,), (6,), (9, 9)), 300),
+    "levels beside": (BESIDE, ((40,), (None,), (9, 9)), 300),
+    "levels and products of levels": (SLOPES, ((None, None), (60,), (8, 8), (None,)), 300),
 }
 """Factors of every term, harmonics, and how many functions the preconditioner takes together."""
 
@@ -37,9 +41,9 @@ def rows(name: str, N: int, seed: int = 0):
     if name == "clustered":
         centres, which = rng.uniform(-0.8, 0.8, (2, 6)), rng.integers(0, 6, N)
         a, b = np.clip(centres[:, which] + 0.05 * rng.normal(size=(2, N)), -1, 1)
-    g = rng.integers(0, len(LEVELS), N).astype(float)
+    g, h = rng.integers(0, len(LEVELS), (2, N)).astype(float)
     y = np.sin(4 * a) * np.cos(3 * b) + c**2 + 0.5 * (g == 1) * a + 0.3 * rng.normal(size=N)
-    return [a, b, c, g], y, rng.uniform(0.5, 1.5, N)
+    return [a, b, c, g, h], y, rng.uniform(0.5, 1.5, N)
 
 
 def request(shape, harmonics, used) -> MomentRequest:
@@ -74,6 +78,7 @@ def corners(name: str) -> list[AbstractContextManager[object]]:
 MAKERS: dict[str, Callable[[str], Sequence[AbstractContextManager[object]]]] = {
     "direct": lambda name: [nullcontext()],
     "iterative": corners,
+    "eliminating": lambda name: [nullcontext()] if name.startswith("levels ") else [],
     # rounding leaves no root of a Gram matrix that is all but singular: not offered there
     "low-rank": lambda name: [] if name in ("correlated", "clustered") else [nullcontext()],
 }

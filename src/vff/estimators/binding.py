@@ -111,6 +111,11 @@ class Binding:
     columns: tuple[BoundColumn, ...]
     terms: tuple[BoundTerm, ...]
 
+    @property
+    def exchangeable(self) -> tuple[int, ...]:
+        """Terms whose coefficients are independent a priori, with one variance for all: levels."""
+        return tuple(s for s, term in enumerate(self.terms) if term.inner.exchangeable)
+
     def with_gaps(self, missing: Sequence[bool]) -> "Binding":
         """The same where some columns have missing values, beside those that are known to."""
         if not any(missing):

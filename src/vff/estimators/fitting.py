@@ -80,7 +80,8 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None, start: Fit 
             if method.samples:
                 check_sampling_size(data.request, data.prepared.n, spec.chains.draws * spec.chains.chains)
             else:
-                check_size(data.request, [term.key for term in rows.terms], spec.covariance, data.prepared.n)
+                names, exchangeable = [term.key for term in rows.terms], rows.binding.exchangeable
+                check_size(data.request, names, spec.covariance, data.prepared.n, exchangeable)
             if last is not None and last.memory is not None:  # over the levels that are known now
                 last = replace(last, memory=replace(last.memory, sums=rows.moments))
             found = learnt(spec, rows, data, last)
@@ -196,7 +197,8 @@ class RowPasses:
             block = None if whole is None else self._batch(summary).source
             distinct_values = distinct_values_for(spec.engine, request, summary.summaries, block)
             plan = plan_pass(summary.n, request, distinct_values, spec.engine)
-            spec.progress(f"{plan_text(request, summary.n)}{self._chunk_text(len(plan.distinct_values))}")
+            needs = plan_text(request, summary.n, summary.binding.exchangeable)
+            spec.progress(f"{needs}{self._chunk_text(len(plan.distinct_values))}")
             report = None if whole is None else lines_of_rows(summary.n, spec.progress)
             task = Sum(self.reader, summary.binding, plan, rows.moments.offset, beyond, whole is None, report)
             second = self._reduced(task, state.skipped)
@@ -249,7 +251,8 @@ class RowPasses:
         found = self._found(state)
         self._check_seen(found.summary, state, first=True)
         request = found.rows.moments.request
-        self.spec.progress(f"{plan_text(request, found.summary.n)}{self._chunk_text(request.n_columns)}")
+        needs = plan_text(request, found.summary.n, found.summary.binding.exchangeable)
+        self.spec.progress(f"{needs}{self._chunk_text(request.n_columns)}")
         return found._replace(rows=replace(found.rows, left_out=state.dropped))
 
     def visited(self, seen: Statistics | None, method: Method) -> tuple[Statistics, Visited]:
@@ -292,7 +295,7 @@ class RowPasses:
     ) -> tuple[Statistics, Visited]:
         known, found = rows_to_visit(rows, batch, summary, self.spec.engine)
         if not quiet:
-            self.spec.progress(plan_text(found.request, found.n))
+            self.spec.progress(plan_text(found.request, found.n, summary.binding.exchangeable))
         return known, Visited(found.prepared, found.observed)
 
     def _chunk_text(self, columns: int) -> str:

@@ -171,10 +171,17 @@ def check_resolution(ends: tuple[float, float], label: str) -> None:
         )
 
 
-def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: str = "full", rows: int = 0) -> None:
+def check_size(
+    request: MomentRequest,
+    names: Sequence[Hashable],
+    covariance: str = "full",
+    rows: int = 0,
+    exchangeable: Sequence[int] = (),
+) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
     room, structured = _SHARE_OF_MEMORY * installed_memory(), covariance != "full"
-    needed = structured_memory(covariance, request, rows) if structured else memory_needed(request)  # pyright: ignore[reportArgumentType]
+    whole = memory_needed(request, exchangeable)
+    needed = structured_memory(covariance, request, rows) if structured else whole  # pyright: ignore[reportArgumentType]
     if needed <= room:
         return
     if structured:  # rows are written out, factor by factor, and no matrix is larger than a group of features
@@ -185,12 +192,13 @@ def check_size(request: MomentRequest, names: Sequence[Hashable], covariance: st
             "no features of rows"
         )
     worst = max(range(len(names)), key=lambda s: request.sizes[s])
-    fits = largest_that_fits(request, room)
+    fits = largest_that_fits(request, room, exchangeable)
     advice = "leave a column or a term out"
     if fits is not None:
         harmonics = {name: M[0] if len(M) == 1 else M for name, M in zip(names, fits.harmonics, strict=True)}
         known = {name: M for name, M in harmonics.items() if M is not None}
-        advice = f"frequencies={known} would fit, with {fits.size} features in {memory_needed(fits) / 2**30:.1f} GiB"
+        less = memory_needed(fits, exchangeable) / 2**30
+        advice = f"frequencies={known} would fit, with {fits.size} features in {less:.1f} GiB"
     raise ValueError(
         f"the kernel and frequencies make {request.size} features, most of them ({request.sizes[worst]}) for "
         f"{names[worst]}, which need {needed / 2**30:.1f} GiB where {installed_memory() / 2**30:.1f} GiB are installed "

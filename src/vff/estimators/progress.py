@@ -1,7 +1,7 @@
 """Lines of progress of a fit: what a pass will take, and how far it has come."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vff.data import Progress
@@ -44,7 +44,7 @@ def lines_of_pass(progress: Callable[[str], None]) -> Callable[[Progress], None]
     return _paced(line, progress)
 
 
-def plan_text(request: MomentRequest, n: int) -> str:
+def plan_text(request: MomentRequest, n: int, exchangeable: Sequence[int] = ()) -> str:
     """What a pass will take."""
-    needed = memory_needed(request) / 2**20
+    needed = memory_needed(request, exchangeable) / 2**20
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"

@@ -12,7 +12,7 @@ from vff.estimators.options import BY_ROW, Options, check_size
 from vff.estimators.resolve import resolve_domain, resolve_term
 from vff.estimators.table_summary import NOWHERE, Batch, TableSummary, renumbered
 from vff.factors import TailRows, admitting, tails_together, tails_without
-from vff.inference import MemoryRows, no_sums, rows_beyond
+from vff.inference import MemoryRows, beside_levels, no_sums, rows_beyond
 from vff.moments import (
     Choice,
     ColumnRequest,
@@ -235,8 +235,9 @@ def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Stati
     from_data = tuple(from_rows[c] for c in range(len(binding.columns)))
     settled = [resolve_term(term, domains, summary, options, growing=growing) for term in binding.terms]
     requests, requested, highest_frequencies = zip(*settled, strict=True)
-    request = MomentRequest(requests)
-    check_size(request, [term.key for term in binding.terms], options.covariance)
+    request = beside_levels(MomentRequest(requests), requested, binding.exchangeable)
+    names = [term.key for term in binding.terms]
+    check_size(request, names, options.covariance, exchangeable=binding.exchangeable)
     offset = summary.target / summary.weight
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     kept = Options(*map(repr, options)), requested, highest_frequencies, from_data

@@ -101,7 +101,7 @@ class StackedTransform:
 
     def transpose(self, v: np.ndarray) -> np.ndarray:
         """T' v."""
-        return np.concatenate([transform.transpose(v[own]) for transform, own in self._slices])
+        return np.concatenate([v[:0], *(transform.transpose(v[own]) for transform, own in self._slices)])
 
     def gram(self, G: np.ndarray) -> np.ndarray:
         """T G T' for a symmetric G; exactly symmetric."""

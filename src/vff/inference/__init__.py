@@ -2,6 +2,7 @@
 
 from vff.inference.learning.column_scan import choose_harmonics
 from vff.inference.learning.harmonics import (
+    beside_levels,
     harmonics_in_product,
     largest_harmonic,
     largest_that_fits,
@@ -71,6 +72,7 @@ __all__ = [
     "Units",
     "Visited",
     "WorkingSites",
+    "beside_levels",
     "choose",
     "choose_harmonics",
     "chosen",

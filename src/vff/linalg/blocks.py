@@ -42,7 +42,6 @@ class BlockOperator(_Blocks, AbstractOperator):
     def _stack(self, part: Callable[[Any, slice], np.ndarray]) -> np.ndarray:
         return np.concatenate([part(block, own) for block, own in self.each()])
 
-
     @property
     def probes(self) -> Probes:
         """Those of the blocks, side by side."""
@@ -55,7 +54,7 @@ class BlockOperator(_Blocks, AbstractOperator):
         return BlockOperator(tuple(mine.blended(own, theirs, weight) for mine, theirs in both))
 
     def mv(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, own: block.mv(v[own]))
+        return self._stack(lambda block, own: block.mv(v[own])) if self.blocks else v
 
     def lower_plus(self, dense: np.ndarray) -> np.ndarray:
         if len(self.blocks) == 1:
@@ -95,7 +94,7 @@ class BlockDiagonal(BlockOperator, AbstractInvertible):
         return BlockDiagonal(tuple(block.scaled(factor) for block in self.blocks))
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        return self._stack(lambda block, own: block.solve(v[own]))
+        return self._stack(lambda block, own: block.solve(v[own])) if self.blocks else v
 
     def logdet(self) -> float:
         return sum(block.logdet() for block in self.blocks)

@@ -25,7 +25,7 @@ class Factor:
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """A^-1 v."""
-        return dpotrs(self.lower, v, lower=1)[0]
+        return dpotrs(self.lower, v, lower=1)[0] if self.lower.size else np.array(v)  # LAPACK knows no empty matrix
 
     def logdet(self) -> float:
         """log |A|."""
@@ -33,6 +33,8 @@ class Factor:
 
     def inverse(self) -> np.ndarray:
         """A^-1, dense and symmetric, at the cost of ``potri``."""
+        if not self.lower.size:
+            return self.lower.copy()
         inverse = dpotri(self.lower, lower=1)[0]
         for start in range(0, inverse.shape[0], _BLOCK):  # the lower triangle mirrored, block by block
             stop = min(start + _BLOCK, inverse.shape[0])
@@ -43,7 +45,7 @@ class Factor:
 
     def inverse_diagonal(self) -> np.ndarray:
         """diag(A^-1): the squared columns of L^-1, at half the cost of the inverse."""
-        inverse = dtrtri(self.lower, lower=1)[0]
+        inverse = dtrtri(self.lower, lower=1)[0] if self.lower.size else self.lower
         return np.einsum("ij,ij->j", inverse, inverse)
 
 

@@ -100,7 +100,7 @@ class MomentRequest:
         return tuple(combinations(range(len(self.terms)), 2))
 
     def changes(self, smaller: "MomentRequest", without: int) -> list[tuple[slice, Callable[[np.ndarray], np.ndarray]]]:
-        """What takes sums over the features of every term but one to those with fewer harmonics, and where they stand."""
+        """What takes sums over features to those with fewer harmonics, and where these stand, of all terms but one."""
         kept = [s for s in range(len(self.terms)) if s != without]
         places = slices_of(self.sizes[s] for s in kept)
         return [(own, self.terms[s].change(smaller.terms[s])) for s, own in zip(kept, places, strict=True)]

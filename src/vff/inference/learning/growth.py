@@ -17,7 +17,7 @@ import numpy as np
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import curvature_at, maximise, polish, with_enough_noise
 from vff.inference.learning.records import Optimum
-from vff.inference.learning.sizes import edf_by_term
+from vff.inference.learning.sizes import edf_by_term, edf_of_detail
 from vff.inference.model.term import Term
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import threads_for
@@ -118,7 +118,7 @@ def learn(
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.objective, 0, 1, True, "hyperparameters kept as given")
-        enough = tolerance(model.rows, closed.cotangents.edf)
+        enough = tolerance(model.rows, edf_of_detail(closed, model.harmonics))
     stage = Stage(model, optimum, closed, enough, free, rough)
     progress(
         f"M = {_text(model.harmonics)}: bound {optimum.elbo:.3f} nats for standardised y, "

@@ -7,7 +7,8 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.inference.learning.solver import choose_solver, most_probes
+from vff.inference.learning.solver import choose_solver, eliminable, most_probes
+from vff.inference.solvers.level_sums import MOST_AT_NODES
 from vff.inference.solvers.whitening import CORNER
 from vff.moments import ColumnSummary, MomentRequest, RowBlock, lattice_size
 
@@ -20,6 +21,7 @@ _LEAST_IN_PRODUCT = 1
 _WIDER = 2.6  # times the features of a product, that are summed for growth to choose among
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
+_MOST_ACROSS = 2**27  # numbers that levels share with other terms, a gibibyte
 _LATTICES, _VECTORS = 3, 8  # arrays of that many probes alive at once during the iterations
 
 
@@ -119,12 +121,36 @@ def rows_beyond(
     return tuple(tails)
 
 
-def memory_needed(request: MomentRequest) -> int:
+def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
     """Bytes at the peak, for the sums and for the solver that will be used."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
-    solver = _SQUARES * request.size**2 if choose_solver(request).exact else _iterative(request)
+    chosen = choose_solver(request, None, exchangeable)
+    if chosen.name == "eliminating":
+        solver = _eliminating(request, exchangeable)
+    else:
+        solver = _SQUARES * request.size**2 if chosen.exact else _iterative(request)
     return _NUMBER * (sums + blocks + solver)
+
+
+def _eliminating(request: MomentRequest, exchangeable: Sequence[int]) -> int:
+    """Numbers beside the sums: what levels share with the other terms, in a few coordinates, and sums at nodes."""
+    e = eliminable(request, exchangeable)
+    assert e is not None
+    L, R = request.sizes[e], request.size - request.sizes[e]
+    return 3 * L * R + min(MOST_AT_NODES, 100 * R**2) + _SQUARES * R**2
+
+
+def beside_levels(
+    request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Sequence[int]
+) -> MomentRequest:
+    """With as many harmonics as levels leave room for, where they are free: every level sums every other feature."""
+    e, share, free = eliminable(request, exchangeable), 1.0, [[M is None for M in own] for own in requested]
+    smaller = request
+    while e is not None and request.sizes[e] * (smaller.size - request.sizes[e]) > _MOST_ACROSS and share > 1e-2:
+        share *= 0.9
+        smaller = fewer(request, share, _LEAST_M // 2, free)
+    return smaller
 
 
 def _iterative(request: MomentRequest) -> int:
@@ -135,13 +161,13 @@ def _iterative(request: MomentRequest) -> int:
     return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
 
 
-def largest_that_fits(request: MomentRequest, room: float) -> MomentRequest | None:
+def largest_that_fits(request: MomentRequest, room: float, exchangeable: Sequence[int] = ()) -> MomentRequest | None:
     """The same terms with harmonics cut alike until they fit; None when even two per column do not."""
     share = 1.0
     while True:
         share *= 0.9
         smaller = fewer(request, share, 2)
-        if memory_needed(smaller) <= room:
+        if memory_needed(smaller, exchangeable) <= room:
             return smaller
         if all(M is None or M <= 2 for term in smaller.harmonics for M in term):
             return None

@@ -23,6 +23,14 @@ def edf_by_term(closed: LinearGaussian) -> np.ndarray:
     return np.array(sizes) - np.array(left)
 
 
+def edf_of_detail(closed: LinearGaussian, harmonics: Harmonics) -> float:
+    """How many coefficients the data determine of the terms that may miss detail; levels, however many, miss none."""
+    fixed = [all(M is None for M in own) for own in harmonics]
+    if all(fixed) or not any(fixed):
+        return closed.cotangents.edf
+    return closed.cotangents.edf - float(edf_by_term(closed) @ np.array(fixed))
+
+
 def shrunk(model: "SumModel") -> "SumModel":
     """The model with fewer harmonics everywhere, few enough for a factor to be computed in a moment."""
     share = 1.0

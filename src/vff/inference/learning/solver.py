@@ -10,13 +10,13 @@ import numpy as np
 from vff.factors import StackedTransform
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.posterior import Direct, Eliminated, Posterior, Probed, TermProcess
-from vff.inference.solvers.direct import DirectLinearGaussian
+from vff.inference.solvers.direct import DirectLinearGaussian, moved_gram
 from vff.inference.solvers.eliminated import EliminatedLinearGaussian, Elimination
 from vff.inference.solvers.iterative import IterativeLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import LowRankLinearGaussian
 from vff.inference.solvers.whitening import whitened_terms
-from vff.linalg import BlockDiagonal, Dense, ScaledIdentity
+from vff.linalg import BlockDiagonal, ScaledIdentity
 from vff.moments import MomentRequest
 from vff.registry import Registry
 
@@ -38,9 +38,7 @@ class Solver(ABC):
     """Whether bound and variances are known without a standard error."""
 
     @abstractmethod
-    def cost(
-        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
-    ) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
         """Of one setting, in operations that compare; None where it has nothing to offer.
 
         ``rank`` is that of G, where rows are few and G has a root of so many columns; ``exchangeable`` are the terms
@@ -87,9 +85,7 @@ class IterativeSolver(Solver):
 
     name, exact = "iterative", False
 
-    def cost(
-        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
-    ) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
         if all(len(term.factors) == 1 for term in request.terms):
             return None  # terms of one column alone have nothing to gain
         if any(basis.scattered for term in request.terms for basis in term.bases):
@@ -123,9 +119,7 @@ class LowRankSolver(Solver):
 
     name, exact = "low-rank", True
 
-    def cost(
-        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
-    ) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
         return None if rank is None else _LOW_RANK * float(request.size) * rank**2
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> LowRankLinearGaussian:
@@ -153,9 +147,7 @@ class EliminatingSolver(Solver):
 
     name, exact = "eliminating", True
 
-    def cost(
-        self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()
-    ) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
         e = eliminable(request, exchangeable)
         if e is None or request.size - request.sizes[e] > LARGEST_DIRECT:
             return None
@@ -168,7 +160,7 @@ class EliminatingSolver(Solver):
         prior = BlockDiagonal((*prior.blocks[:e], own, *prior.blocks[e + 1 :]))
         others = StackedTransform((*transform.transforms[:e], *transform.transforms[e + 1 :]))
         inside = sums.others
-        equations = replace(inside, b=others.forward(inside.b), G=Dense(others.gram(inside.G.dense())))
+        equations = replace(inside, b=others.forward(inside.b), G=moved_gram(inside.G, others, ()))
         how = {"sites": model.sites, "intercept": model.intercept_at(setting), "row_noise": model.row_noise}
         return EliminatedLinearGaussian(
             prior, transform.forward(model.moments.project), model.inside.yy, model.weight, model.prior_trace(setting),

@@ -33,7 +33,7 @@ class _LevelBlock(MatrixView):
 
 @dataclass(frozen=True)
 class Eliminated(WrittenCovariance):
-    """With V that of the coefficients of the other terms, D and X of the levels: S = [[V, -V X'], [-X V, D + X V X']]."""
+    """S = [[V, -V X'], [-X V, D + X V X']], V that of the coefficients of the other terms."""
 
     term: int
     """Which was eliminated."""

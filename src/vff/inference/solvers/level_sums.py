@@ -21,7 +21,7 @@ import numpy as np
 from vff.moments.noise_nodes import stretches
 
 _AT_ONCE = 2**22  # numbers that are multiplied at a time
-_MOST_NODES = 2**27  # numbers in all B_k together, a gibibyte
+MOST_AT_NODES = 2**27  # numbers in all B_k together, a gibibyte
 _WORTH_NODES = 4  # levels per node
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -63,7 +63,7 @@ class LevelSums:
             return None
         every = list(stretches(self.n[some]))
         K, Z = sum(own.variances.size for own in every), self.a.shape[1] + 2
-        if _WORTH_NODES * K > some.size or K * Z**2 > _MOST_NODES:
+        if some.size < _WORTH_NODES * K or K * Z**2 > MOST_AT_NODES:
             return None
         places, B, k = [], np.empty((K, Z, Z)), 0
         for own in every:

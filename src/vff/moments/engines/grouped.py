@@ -6,12 +6,14 @@ from math import prod
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from vff.moments.engines import dense
 from vff.moments.engines.base import CHUNK, PER_FLOP, Accumulator, Arrays, Columns, Cost, Engine, Job, Jobs, Kept, Work
 from vff.moments.engines.dense import WrittenLetters, halves, per_row_written
 from vff.moments.rows import ColumnRows
 
+_WRITTEN = 2**19  # letters at a time, which stay in cache
 _PER_ROW_SORTED, _START_GROUP = 30e-9, 3e-5
 
 
@@ -76,12 +78,11 @@ class _Groups(Accumulator):
 def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths: np.ndarray, ends: np.ndarray) -> None:
     """Add every group's sums, (groups, letters), rows of a group being next to one another."""
     left, right = written.halves(rest)
-    left = left * strengths[:, None]
     if right is None:
-        occupied = np.flatnonzero(np.diff(ends))
-        if occupied.size:
-            total[occupied] += np.add.reduceat(left, ends[occupied], axis=0)
+        groups = csr_array((strengths, np.arange(strengths.size), ends), (len(total), strengths.size))
+        total += groups @ left
         return
+    left = left * strengths[:, None]
     for g, (start, stop) in enumerate(pairwise(ends.tolist())):
         if start < stop:
             total[g] += (left[start:stop].T @ right[start:stop]).reshape(-1)
@@ -123,7 +124,7 @@ def groups(column: ColumnRows) -> tuple[np.ndarray, np.ndarray]:
 
 def _runs(begins: np.ndarray, jobs: Jobs) -> Iterator[tuple[int, int, int, int]]:
     """Stretches of codes and of rows that can be written out at once; a long group comes in several."""
-    most = max(64, dense.WRITTEN // max(sum(halves(job)) for job in jobs))
+    most = max(64, min(_WRITTEN, dense.WRITTEN) // max(sum(halves(job)) for job in jobs))
     first, D = 0, begins.size - 1
     while first < D:
         last = max(first + 1, int(np.searchsorted(begins, begins[first] + most, side="right")) - 1)

@@ -9,6 +9,7 @@ from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import Optimum
+from vff.inference.learning.sizes import edf_of_detail
 from vff.inference.methods.fit import SiteMemory
 from vff.inference.methods.known import psi_slopes
 from vff.inference.methods.natural.ascent import Ascent, Step, Visit, arrive
@@ -116,7 +117,7 @@ class SiteProblem:
         form = model.at(stage.optimum.theta)
         if not is_positive(form):
             return None
-        enough = tolerance(model.rows, form.cotangents.edf)
+        enough = tolerance(model.rows, edf_of_detail(form, model.harmonics))
         optimum = replace(stage.optimum, elbo=form.objective)
         return replace(stage, model=model, closed=form, tolerance=enough, optimum=optimum)
 
