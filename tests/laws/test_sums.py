@@ -125,6 +125,8 @@ def _offered(solver, model) -> bool:
     request = model.moments.request
     if solver.name == "eliminating":
         return eliminable(request, model.exchangeable) is not None
+    if solver.name == "low-rank":
+        return model.gram_root.error < 1e-9
     scattered = any(basis.scattered for term in request.terms for basis in term.bases)
     return not (solver.name == "iterative" and scattered)
 
