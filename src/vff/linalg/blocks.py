@@ -65,7 +65,7 @@ class BlockOperator(_Blocks, AbstractOperator):
         return total
 
     def project(self, view: MatrixView) -> StructuredCotangent:
-        parts = view.parts(self.slices, [block.probes for block in self.blocks])
+        parts = view.parts(self.slices, [block.probes for block in self.blocks]) if self.blocks else ()
         return StructuredCotangent(tuple(block.project(own) for block, own in zip(self.blocks, parts, strict=True)))
 
     def part(self, other: StructuredCotangent, number: int) -> StructuredCotangent:
