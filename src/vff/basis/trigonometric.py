@@ -90,9 +90,11 @@ class TrigonometricLetters(Letters):
         M, _ = self.multipliers
         waves = harmonics_at(np.pi * (t + 1.0), max(self.highest, M))
         cosines, sines = waves.real, waves.imag[:, 1:]
-        taken = self.harmonics().astype(complex)[:, : M + 1]
-        taken[:, 1:] -= 1j * self.harmonics()[:, M + 1 :]
-        rows = self.polynomials(t) - (waves[:, : M + 1] @ taken.T).real.T
+        coefficients = self.harmonics()
+        taken = np.zeros((len(coefficients), 2 * (M + 1)))  # cosines and sines in turn, as complex numbers stand
+        taken[:, ::2], taken[:, 3::2] = coefficients[:, : M + 1], coefficients[:, M + 1 :]
+        # few multipliers: threads of a matrix product would wait for one another
+        rows = self.polynomials(t) - np.einsum("qk,nk->qn", taken, waves.view(float)[:, : 2 * (M + 1)])
         letters = np.empty((t.size, self.size))
         for block, place in self.slices:
             times, K, start = np.reshape(block.multiplier(rows), (-1, 1)), block.K, place.start

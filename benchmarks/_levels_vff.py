@@ -1,0 +1,57 @@
+"""vff's side of levels.py: ``python _levels_vff.py FOLDER smooth|linear|stream`` prints one line of JSON."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _machine import peak_mib
+
+COLUMNS = tuple(f"x{d}" for d in range(4))
+
+
+def level_variance(model: Any) -> float:
+    """That of the one term over levels."""
+    terms = getattr(model.kernel_, "terms", (model.kernel_,))
+    return next(term.variance for term in terms if type(term).__name__ == "Categorical")
+
+
+def spread(folder: Path, found: Any) -> float:
+    """Deviation of the errors of all levels' effects over their stated one; it should be near one."""
+    ids, truth = np.load(folder / "ids.npy"), np.load(folder / "effects.npy")
+    named = {name: place for place, name in enumerate(found.names)}
+    chosen = [named.get(f"g[{n}]", named.get(f"g[c{n:010d}]")) for n in ids]
+    return float(np.std((found.mean[chosen] - truth) / found.std[chosen]))
+
+
+def main() -> None:
+    folder, part = Path(sys.argv[1]), sys.argv[2]
+    if part != "stream":
+        import pandas as pd
+
+        X, y = pd.DataFrame(np.load(folder / "X.npy"), columns=COLUMNS), np.load(folder / "y.npy")
+        X["g"] = np.load(folder / "g.npy")
+    started = time.perf_counter()
+    from vff import Categorical, GPRegressor, Linear, Matern32
+
+    imported, worked = time.perf_counter(), time.process_time()
+    kernel = Categorical("g")
+    for column in COLUMNS if part != "stream" else ():
+        kernel = kernel + (Linear(column) if part == "linear" else Matern32(column))
+    model = GPRegressor(kernel)
+    model = model.fit(folder / "rows.parquet", "y") if part == "stream" else model.fit(X, y)
+    fitted = time.perf_counter()
+    effects = model.coefficients()
+    done, cpu = time.perf_counter(), time.process_time() - worked
+    found = {"import": imported - started, "fit": fitted - imported, "effects": done - fitted, "cpu": cpu}
+    found |= {"peak": peak_mib(), "noise": model.noise_variance_, "level": level_variance(model)}
+    found |= {"z": spread(folder, effects), "solver": model.solver_, "timing": model.timing_}
+    found |= {"evaluations": sum(milestone.optimum.evaluations for milestone in model.fit_.history)}
+    found |= {"others": model.posterior_.request.size - len(np.load(folder / "ids.npy"))}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
