@@ -98,10 +98,10 @@ def learn(
     A step that gains less than ``gain`` nats is the last; by default, one that gains nothing.
     """
     free = model.learnt if free is None else free
-    if model.size > _MANY_FEATURES:
+    if model.factored > _MANY_FEATURES:
         how = "by iterations" if model.iterative else "with a factor"
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
-    with threads_for(model.size):
+    with threads_for(model.factored):
         if optimise:
             start, first = with_enough_noise(model, model.parameters.clip(start), free)
             if model.expands(first):  # a search that is cheap, and ends where the top is and not where rounding says
@@ -110,7 +110,7 @@ def learn(
                 # seeing the bound's shape first takes fewer evaluations than finding it on the way
                 curvature, elbo = curvature_at(model, start, free), first.objective
             # where features are many and still miss much, the last bit of learning is not worth its time
-            hasty = rough or model.size > _MANY_FEATURES
+            hasty = rough or model.factored > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
             optimum, closed = maximise(model, start, curvature, elbo, free, gain, first)
             if not rough:
@@ -168,7 +168,7 @@ def _settled(
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
         # the last digits of what was learnt from sites can wait until they have settled
-        large = model.size > _MANY_FEATURES or model.sites
+        large = model.factored > _MANY_FEATURES or model.sites
         if np.array_equal(kept, free):
             revived = _revived(model, optimum, free)
             if revived is None:
@@ -209,7 +209,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
 
     On a logarithmic scale a vanishing variance has no slope: what one path switched off, another may not.
     """
-    if model.size > _FEW_FEATURES or model.sites:
+    if model.factored > _FEW_FEATURES or model.sites:
         return None
     theta, elbo, lows = optimum.theta, bound_at(model, optimum.theta), model.parameters.log_bounds
     places = [*model.variances, theta.size - 1]
@@ -289,10 +289,10 @@ def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:
 
     Looking takes an evaluation per parameter at the last size and saves about a third as many at the larger.
     """
-    near = larger.size**3 < 3 * last.model.size**3 or last.model.size > _MANY_FEATURES
+    near = larger.factored**3 < 3 * last.model.factored**3 or last.model.factored > _MANY_FEATURES
     if len(last.model.terms) > 1 and near:
         return last.optimum.curvature
-    with threads_for(last.model.size):
+    with threads_for(last.model.factored):
         return curvature_at(last.model, last.optimum.theta, last.free)
 
 

@@ -239,6 +239,11 @@ class SumModel:
         return found
 
     @property
+    def factored(self) -> int:
+        """How many features its solver works with at a time: all, or those beside levels."""
+        return self.solver.factored(self.moments.request, self.exchangeable)
+
+    @property
     def rank(self) -> int | None:
         """That of the Gram matrix, where rows are few and it has a root; sites may be negative, and have none."""
         weighed = self.noisy is not None or self.row_noise is not None

@@ -45,6 +45,10 @@ class Solver(ABC):
         whose coefficients are independent a priori, with one variance for all.
         """
 
+    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+        """How many features are left in the largest matrix that is worked with."""
+        return request.size
+
     @abstractmethod
     def at(self, model: "SumModel", setting: Hyperparameters) -> LinearGaussian:
         """The model at a setting."""
@@ -148,10 +152,12 @@ class EliminatingSolver(Solver):
     name, exact = "eliminating", True
 
     def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+        left = self.factored(request, exchangeable)
+        return float(left) ** 3 + _ELIMINATION if left < request.size and left <= LARGEST_DIRECT else None
+
+    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
         e = eliminable(request, exchangeable)
-        if e is None or request.size - request.sizes[e] > LARGEST_DIRECT:
-            return None
-        return float(request.size - request.sizes[e]) ** 3 + _ELIMINATION
+        return request.size if e is None else request.size - request.sizes[e]
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> EliminatedLinearGaussian:
         e, sums = model.eliminated

@@ -69,7 +69,7 @@ def look(model: SumModel, given: tuple[Given, ...], noise: float | None, details
     sized = model.restricted(capped([start.harmonics[0] for start in alone], model.harmonics))
     quietest = noise or min(setting.noise for setting in settings)
     tried = [quietest] if noise or model.noise_held else [quietest, 0.3 * quietest]
-    with threads_for(sized.size):
+    with threads_for(sized.factored):
         starts = [_scored(sized, Hyperparameters(terms, value), fixed=bool(noise) or _any(given)) for value in tried]
     return max(starts, key=_elbo)
 
@@ -86,7 +86,7 @@ def look_alone(model: SumModel, given: Given, noise: float | None, detail: int) 
     middle, *others = _variances(given["variance"], noise, model)
     fixed = bool(given["variance"] or noise)
     tried = [(sized, values, 1.0 if fixed else times) for sized, values, times in _rungs(model, given, detail)]
-    with threads_for(max(sized.size for sized, *_ in tried)):
+    with threads_for(max(sized.factored for sized, *_ in tried)):
         first = [
             (sized, values, _evaluate(sized, _raised(middle, times), values, fixed=fixed))
             for sized, values, times in tried

@@ -50,7 +50,7 @@ class Collapsed(Method):
         task = with_target(task)
         model = model_of(task)
         n = model.moments.n
-        with threads_for(n if n <= MOST_FEW else model.size):
+        with threads_for(n if n <= MOST_FEW else model.factored):
             return self._fit(task, model)
 
     def _fit(self, task: FitTask, model: SumModel) -> Fit:

@@ -68,7 +68,7 @@ class Integrated(Method):
         if all(own.prior is None for own in parameters):
             return fit  # nothing that is not known
         task.progress(f"{_DRAWS} draws of the hyperparameters around their mode")
-        with threads_for(model.size):
+        with threads_for(model.factored):
             found = _drawn(model, parameters)
             which = found.resampled(_RESAMPLED)
             t = found.theta[which]
