@@ -87,19 +87,28 @@ class TrigonometricLetters(Letters):
 
     def evaluate(self, t: np.ndarray) -> np.ndarray:
         """All letters at t, (N, size). The definition; engines avoid forming it."""
-        M, _ = self.multipliers
-        waves = harmonics_at(np.pi * (t + 1.0), max(self.highest, M))
-        cosines, sines = waves.real, waves.imag[:, 1:]
-        coefficients = self.harmonics()
-        taken = np.zeros((len(coefficients), 2 * (M + 1)))  # cosines and sines in turn, as complex numbers stand
-        taken[:, ::2], taken[:, 3::2] = coefficients[:, : M + 1], coefficients[:, M + 1 :]
+        angle = np.multiply.outer(np.pi * (t + 1.0), np.arange(self._most + 1))
+        return self._from_waves(t, np.cos(angle), np.sin(angle))
+
+    def evaluate_by_products(self, t: np.ndarray) -> np.ndarray:
+        waves = harmonics_at(np.pi * (t + 1.0), self._most)
+        return self._from_waves(t, np.real(waves), np.imag(waves))
+
+    @property
+    def _most(self) -> int:
+        return max(self.highest, self.multipliers[0])
+
+    def _from_waves(self, t: np.ndarray, cosines: np.ndarray, sines: np.ndarray) -> np.ndarray:
+        """From cosines and sines of k theta, k = 0, 1, ..., (N, K + 1) each."""
+        (M, _), taken = self.multipliers, self.harmonics()
         # few multipliers: threads of a matrix product would wait for one another
-        rows = self.polynomials(t) - np.einsum("qk,nk->qn", taken, waves.view(float)[:, : 2 * (M + 1)])
-        letters = np.empty((t.size, self.size))
+        inner = np.einsum("qk,nk->qn", taken[:, : M + 1], cosines[:, : M + 1])
+        inner += np.einsum("qk,nk->qn", taken[:, M + 1 :], sines[:, 1 : M + 1])
+        rows, letters = self.polynomials(t) - inner, np.empty((t.size, self.size))
         for block, place in self.slices:
             times, K, start = np.reshape(block.multiplier(rows), (-1, 1)), block.K, place.start
             np.multiply(cosines[:, : K + 1], times, out=letters[:, start : start + K + 1])
-            np.multiply(sines[:, :K], times, out=letters[:, start + K + 1 : place.stop])
+            np.multiply(sines[:, 1 : K + 1], times, out=letters[:, start + K + 1 : place.stop])
         return letters
 
 
@@ -107,12 +116,13 @@ def harmonics_at(theta: np.ndarray, K: int) -> np.ndarray:
     """exp(i k theta), k = 0 ... K, (N, K + 1).
 
     The first few are sines and cosines; products of those that are there give as many again, which is several times
-    faster, and as exact as the angle k theta is: either way its error is that of theta, k times.
+    faster. Their error is that of theta, k times, as that of the angle k theta is; but squares of a cosine and a sine
+    add up to one less exactly than those of an angle do.
     """
     first = min(_FIRST, K)
     angle = np.multiply.outer(theta, np.arange(first + 1))
     waves = np.empty((theta.size, K + 1), complex)
-    waves.real[:, : first + 1], waves.imag[:, : first + 1] = np.cos(angle), np.sin(angle)
+    waves[:, : first + 1] = np.cos(angle) + 1j * np.sin(angle)
     known = first
     while known < K:
         more = min(known, K - known)

@@ -1,5 +1,6 @@
 """The closed-form model of a sum of terms: moments, rows beyond the edges, hyperparameters in, bound out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,8 +10,10 @@ import numpy as np
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.curvature import slopes_of
 from vff.inference.learning.log_prior import LogPriors
+from vff.inference.learning.separated import hand_on, prior_variance_sums, separated
 from vff.inference.learning.sizes import edf_by_term
-from vff.inference.learning.solver import Solver, choose_solver, eliminable
+from vff.inference.learning.solver import Solver, choose_solver
+from vff.inference.learning.tails import slopes_of_tails
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
@@ -129,24 +132,20 @@ class SumModel:
     def restricted(self, harmonics: Harmonics) -> "SumModel":
         """The same rows with fewer harmonics."""
         fewer = replace(self, moments=self.moments.restricted(harmonics))
-        if "eliminated" in vars(self) and fewer.solver is self.solver:
-            e, sums = self.eliminated
-            changes = self.moments.request.changes(fewer.moments.request, without=e)
-            whole = SeparateSums.of(fewer.inside, e, interpolated=not self.sites)
-            vars(fewer)["eliminated"] = e, whole._replace(levels=whole.levels.with_nodes_of(sums.levels, changes))
+        hand_on(self, fewer)
         return fewer
 
     @property
     def exchangeable(self) -> tuple[int, ...]:
-        """Terms whose coefficients are independent a priori, with one variance for all."""
+        """Terms that may be eliminated: coefficients are independent a priori, with one variance, and sums stay."""
+        if self.tails or self.noisy is not None:
+            return ()
         return tuple(s for s, term in enumerate(self.terms) if term.exchangeable)
 
     @cached_property
     def eliminated(self) -> tuple[int, SeparateSums]:
         """Which term is eliminated, and its sums apart from those of the others."""
-        e = eliminable(self.moments.request, self.exchangeable)
-        assert e is not None
-        return e, SeparateSums.of(self.inside, e, interpolated=not self.sites)
+        return separated(self)
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
@@ -211,8 +210,7 @@ class SumModel:
         return Drift(own.G, own.b, own.yy, *totals, self.noisy.log_noise_drift(setting.noise))
 
     @property
-    def target(self) -> float:
-        """Sum of the weighted targets of all rows."""
+    def target(self) -> float:  # sum w y
         return self.moments.target + sum(float(tail.w @ tail.y) for tail in self.tails)
 
     def unpack(self, theta: np.ndarray) -> Hyperparameters:
@@ -228,9 +226,7 @@ class SumModel:
     @property
     def solver(self) -> Solver:
         """What its equations are solved by."""
-        # levels are eliminated where sums stay as they are when hyperparameters move
-        exchangeable = () if self.tails or self.noisy is not None else self.exchangeable
-        found = choose_solver(self.moments.request, self.rank, exchangeable)
+        found = choose_solver(self.moments.request, self.rank, self.exchangeable)
         if self.noisy is not None and not found.exact:
             raise ValueError(
                 f"a noise variance that is learnt beside error bars needs a factor of all features, and there are "
@@ -287,22 +283,21 @@ class SumModel:
 
     def transform(self, setting: Hyperparameters) -> StackedTransform:
         """Coordinates of the prior at this setting."""
-        parts = zip(self.terms, self.columns, setting.terms, strict=True)
-        return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in parts))
+        return StackedTransform(tuple(term.transform(basis, values) for term, basis, values in self._at(setting)))
 
     def equations(self, setting: Hyperparameters) -> NormalEquations:
         """What the rows say, in the coordinates of the prior at this setting."""
         inside, transform = self.inside, self.transform(setting)
         b, states = transform.forward(inside.b), []
         if self.tails:
-            prior = self._only(setting)
+            prior = self.only_prior(setting)
             for tail in self.tails:
                 Z, own = prior.tail_states(tail.side), prior.tail_sums(tail)
                 b = b + Z @ own.project
                 states.append((Z, own.gram))
         return replace(inside, b=b, G=moved_gram(inside.G, transform, states))
 
-    def _only(self, setting: Hyperparameters) -> Prior:
+    def only_prior(self, setting: Hyperparameters) -> Prior:
         """Of the only factor of the only term."""
         (term,), (values,) = self.terms, setting.terms
         return term.prior(0, self.columns[0], values)
@@ -323,27 +318,22 @@ class SumModel:
         """Sum of the weighted features over all rows, in the coordinates of the prior, (P,)."""
         total = self.transform(setting).forward(np.concatenate(self.features_sums))
         if self.tails:
-            prior = self._only(setting)
+            prior = self.only_prior(setting)
             for tail in self.tails:
                 total = total + prior.tail_states(tail.side) @ prior.tail_sums(tail).total
         return total
 
     def prior(self, setting: Hyperparameters) -> BlockDiagonal:
         """K at this setting."""
-        parts = zip(self.terms, self.columns, setting.terms, strict=True)
-        return BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in parts))
+        return BlockDiagonal(tuple(term.precision(basis, values) for term, basis, values in self._at(setting)))
+
+    def _at(self, setting: Hyperparameters) -> Iterator[tuple[Term, tuple[ColumnRequest, ...], Values]]:
+        return zip(self.terms, self.columns, setting.terms, strict=True)
 
     @cached_property
     def varying(self) -> tuple[np.ndarray | None, ...]:
         """What sum w k(x, x) of every term is made of, ``Term.variance_sums``; None where k(x, x) is constant."""
-        found: list[np.ndarray | None] = []
-        for term, columns, letters in zip(self.terms, self.columns, self.moments.grams, strict=True):
-            sums = None if term.constant_variance else term.variance_sums(columns, letters)
-            if sums is not None and self.tails:  # then there is one factor
-                functions = term.factors[0].on(columns[0].basis).variance_functions
-                sums = sums + sum(tail.w @ functions(tail.side * (1.0 + tail.r)) for tail in self.tails)
-            found.append(sums)
-        return tuple(found)
+        return prior_variance_sums(self)
 
     def prior_traces(self, setting: Hyperparameters) -> list[float]:
         """sum w k(x, x) over all rows, by term."""
@@ -369,25 +359,20 @@ class SumModel:
         return form if self.known is None else replace(form, log_prior=self.known.value(theta))
 
     def posterior(self, form: LinearGaussian, theta: np.ndarray) -> Posterior:
-        """q(f) at log hyperparameters, from the form that the model has there."""
+        """q(f) there, from the form that the model has."""
         return self.solver.posterior(form, self, self.unpack(theta))
 
     def pull_back(self, theta: np.ndarray, cotangents: Cotangents) -> np.ndarray:
         setting, prior = self.unpack(theta), cotangents.model.block_prior
         weighed, _ = self.weighed_at(setting)
         gradient: list[float] = []
-        for s, (term, basis, values) in enumerate(zip(self.terms, self.columns, setting.terms, strict=True)):
+        for s, (term, basis, values) in enumerate(self._at(setting)):
             part = term.pull_back(basis, values, prior.blocks[s], prior.part(cotangents.prior, s))
             for name, slope in weighed.prior_trace_slopes(s, values).items():
                 part[name] += cotangents.prior_trace * slope
             gradient += [part[name] for name in term.names]
-        for tail in self.tails:
-            prior, (term,) = self._only(setting), self.terms
-            Z, slopes = prior.tail_states(tail.side), prior.tail_derivatives(tail)
-            for place, (_, _, own) in enumerate(term.parameters, start=1):
-                change = slopes[own.name]
-                pulled = change.project @ (Z.T @ cotangents.projection) + change.total @ (Z.T @ cotangents.features)
-                gradient[place] += float(np.sum(change.gram * cotangents.gram(Z)) + pulled)
+        if self.tails:
+            gradient = [*(gradient + slopes_of_tails(self, setting, cotangents))]
         log_noise = cotangents.log_noise if self.noisy is None else cotangents.along(self._drift(setting))
         slopes = np.array([*gradient, log_noise])
         return slopes if self.known is None else slopes + cotangents.log_prior * self.known.slope(theta)

@@ -1,6 +1,6 @@
 """The form that eliminates the coefficients of one term, of which no row has two, and factors what is left.
 
-With kappa their prior precision, t = noise kappa, and n, a, y of every level (``level_sums``), theory (29.2):
+With kappa their prior precision, t = noise kappa, and n, h, a, y of every level (``level_sums``), theory (29.2):
 
     A = [[K + tau G, tau a'], [tau a, kappa + tau n]],    S = K + tau (G - sum a a' / (n + t)),
     log |A| = log |S| + sum log(tau (n + t)),             c_l = (y_l - a_l'c) / (n_l + t)
@@ -9,6 +9,7 @@ So what is left is a model of the other terms whose sums move with t. Learning a
 coefficients of levels, and what is known of them, are worked out when somebody asks for them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from vff.factors import StackedTransform
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
 from vff.inference.solvers.eliminated_expansion import EliminatedExpansion
-from vff.inference.solvers.level_sums import LevelSums
+from vff.inference.solvers.level_sums import Change, LevelSums
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.records import Intercept, InterceptPosterior, RowNoise
 from vff.linalg import BlockDiagonal, BlockGram, Dense, ScaledIdentity, StructuredCotangent
@@ -54,15 +55,15 @@ class Totals(NamedTuple):
     """E_p(t) by what it is made of."""
 
     aa: np.ndarray
-    an: np.ndarray
+    ah: np.ndarray
     ay: np.ndarray
-    nn: float
-    ny: float
+    hh: float
+    hy: float
     yy: float
 
     @classmethod
     def of(cls, E: np.ndarray) -> "Totals":
-        """From the matrix over (a, n, y)."""
+        """From the matrix over (a, h, y)."""
         numbers = float(E[-2, -2]), float(E[-2, -1]), float(E[-1, -1])
         return cls(np.ascontiguousarray(E[:-2, :-2]), E[:-2, -2].copy(), E[:-2, -1].copy(), *numbers)
 
@@ -164,10 +165,10 @@ class EliminatedLinearGaussian(LinearGaussian):
         noise = RowNoise(self.count, of_rows + self.levels.log_gain(self.ratio))
         constant = None
         if own is not None:
-            constant = Intercept(own.features[self._kept] - E.an, own.target - E.ny, own.variance)
+            constant = Intercept(own.features[self._kept] - E.ah, own.target - E.hy, own.variance)
         seen = Dense(self.others.G.dense())
         return RemainingLinearGaussian(
-            prior, self.others.b - E.ay, self.yy - E.yy, self.weight - E.nn, self.prior_trace, self.noise,
+            prior, self.others.b - E.ay, self.yy - E.yy, self.weight - E.hh, self.prior_trace, self.noise,
             Dense(seen.matrix - E.aa), seen, float(self.levels.n.sum()) / self.precision,
             sites=self.sites, intercept=constant, log_prior=self.log_prior, row_noise=noise,
         )  # fmt: skip
@@ -211,13 +212,13 @@ class EliminatedLinearGaussian(LinearGaussian):
         known = self.remaining.intercept_posterior
         if known is None:
             return None
-        answer = self.together(known.answer, self._back(self.levels.n, known.answer))
+        answer = self.together(known.answer, self._back(self.levels.h, known.answer))
         return InterceptPosterior(known.mean, known.variance, answer)
 
     @cached_property
     def mean(self) -> np.ndarray:
         others, known = self.remaining.mean, self.remaining.intercept_posterior
-        left = self.levels.y if known is None else self.levels.y - known.mean * self.levels.n
+        left = self.levels.y if known is None else self.levels.y - known.mean * self.levels.h
         return self.together(others, self._back(left, others))
 
     @property
@@ -285,8 +286,8 @@ class EliminatedLinearGaussian(LinearGaussian):
         known, E = self.remaining.intercept_posterior, self.squared_totals
         if known is None:
             return self.projected_alone
-        u = known.answer  # of levels it is (n - a'u) / (n + t)
-        squares = E.nn - 2.0 * float(u @ E.an) + float(u @ E.aa @ u)
+        u = known.answer  # of levels it is (h - a'u) / (n + t)
+        squares = E.hh - 2.0 * float(u @ E.ah) + float(u @ E.aa @ u)
         return self.with_own(self.remaining.projected_inverse, self._own_trace + known.variance * squares)
 
     @property
@@ -315,15 +316,20 @@ class SeparateSums(NamedTuple):
     others: NormalEquations
 
     @classmethod
-    def of(cls, whole: NormalEquations, term: int, *, interpolated: bool) -> "SeparateSums":
-        """From the equations of all terms."""
+    def of(cls, whole: NormalEquations, h: np.ndarray, term: int, *, interpolated: bool) -> "SeparateSums":
+        """From the equations of all terms, and the sums of the features of this one."""
         G, b = whole.G, whole.b
         assert isinstance(G, BlockGram)
         others = [s for s in range(len(G.blocks)) if s != term]
         across = [G.between[term, t] if term < t else G.between[t, term].T for t in others]
         a = np.concatenate([np.zeros((G.blocks[term].shape[0], 0)), *across], axis=1)
-        levels = LevelSums(G.blocks[term].diagonal(), b[G.slices[term]], a, interpolated)
+        levels = LevelSums(G.blocks[term].diagonal(), h, b[G.slices[term]], a, interpolated)
         places = {s: i for i, s in enumerate(others)}
         between = {(places[s], places[t]): own for (s, t), own in G.between.items() if term not in (s, t)}
         rest = BlockGram(tuple(G.blocks[s] for s in others), between)
         return cls(levels, replace(whole, b=np.delete(b, G.slices[term]), G=rest))
+
+    def changed(self, whole: NormalEquations, term: int, changes: Sequence[tuple[slice, Change]]) -> "SeparateSums":
+        """Those of the same rows with fewer harmonics; sums at nodes are maps of those that are there."""
+        fewer = SeparateSums.of(whole, self.levels.h, term, interpolated=self.levels.interpolated)
+        return fewer._replace(levels=fewer.levels.with_nodes_of(self.levels, changes))

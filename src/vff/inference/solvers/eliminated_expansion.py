@@ -45,7 +45,7 @@ class EliminatedExpansion(Expansion):
         return DirectExpansion(self.model.remaining)
 
     def _change(self, E: np.ndarray, logs: float) -> _Change:
-        """From a matrix over (a, n, y)."""
+        """From a matrix over (a, h, y)."""
         tau = self.model.tau
         kept = slice(None, -2) if self.model.intercept is None else slice(None, -1)
         return _Change(tau * E[kept, kept], tau * E[kept, -1], tau * float(E[-1, -1]), logs)

@@ -1,9 +1,10 @@
 """Sums over the levels of a term that is eliminated, for any ratio of noise to the variance of the term (theory §29).
 
-No row has two levels, so the block of their coefficients in A is diagonal. With n the weight of a level, a the sums of
-the other features over its rows and y that of the targets, everything that learning asks is made of
+No row has two levels, so the block of their coefficients in A is diagonal. With n the weighted square of its feature
+over the rows of a level, h its sum, a the sums of its products with the other features and y with the targets (of an
+indicator, n = h is the weight of the level), everything that learning asks is made of
 
-    E_p(t) = sum over levels of z z' / (n + t)^p,     z = (a, n, y),     t = noise / variance,     p = 1, 2, 3
+    E_p(t) = sum over levels of z z' / (n + t)^p,     z = (a, h, y),     t = noise / variance,     p = 1, 2, 3
 
 and n / (n + t)^p is a smooth function of log n whatever t: interpolated at few nodes n_k, it is a sum over these,
 
@@ -33,7 +34,9 @@ class LevelSums:
     """What the rows of every level sum to, in the functions that are summed over rows."""
 
     n: np.ndarray
-    """Weights of the levels, (L,)."""
+    """Weighted squares of the feature of every level, (L,)."""
+    h: np.ndarray
+    """Its weighted sums, (L,)."""
     y: np.ndarray
     """Sums of targets, (L,)."""
     a: np.ndarray
@@ -53,7 +56,7 @@ class LevelSums:
 
     def _columns(self, levels: np.ndarray | slice) -> np.ndarray:
         """z of some levels, (L', R + 2)."""
-        return np.concatenate([self.a[levels], self.n[levels, None], self.y[levels, None]], axis=1)
+        return np.concatenate([self.a[levels], self.h[levels, None], self.y[levels, None]], axis=1)
 
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -125,7 +128,7 @@ def _mapped(changes: Sequence[tuple[slice, Change]], rows: np.ndarray) -> np.nda
 
 
 def _both_sides(changes: Sequence[tuple[slice, Change]], B: np.ndarray) -> np.ndarray:
-    """The same of matrices (K, R + 2, R + 2) from both sides; n and y stay."""
+    """The same of matrices (K, R + 2, R + 2) from both sides; h and y stay."""
     R, K = changes[-1][0].stop, len(B)
     every = [*changes, (slice(R, R + 2), lambda rows: rows)]
     for _ in range(2):  # rows, then columns, which are rows once the matrices are turned

@@ -95,7 +95,7 @@ class LinearGaussian(ABC):
         """The constant given the targets."""
         if self.intercept is None:
             return None
-        h, u = self.intercept.features, self.solutions[:, 1]
+        h, u = self.intercept.features, self.solutions[:, 1].copy()  # as a file gives it back
         misfit = self.weight - 2.0 * float(h @ u) + self.energy_of(u)
         least = -np.inf if self.sites else 0.0  # below zero there is only rounding
         precision = 1.0 / self.intercept.variance + self.tau * max(least, misfit) + float(u @ self.prior.mv(u))

@@ -94,8 +94,8 @@ def _stretches(N: int, jobs: Jobs) -> Iterator[slice]:
 class WrittenLetters:
     """Letters of a stretch of rows, each of each axis once."""
 
-    def __init__(self, columns: Columns, rows: slice | np.ndarray):
-        self.columns, self.rows = columns, rows
+    def __init__(self, columns: Columns, rows: slice | np.ndarray, *, quickly: bool = False):
+        self.columns, self.rows, self.quickly = columns, rows, quickly
         self.whole = isinstance(rows, slice) and rows == slice(0, columns[0].x.size)
         self.found: dict[tuple[int, Letters], np.ndarray] = {}
 
@@ -103,7 +103,8 @@ class WrittenLetters:
         if self.whole:
             return self.columns[d].written(letters)
         if (d, letters) not in self.found:
-            self.found[d, letters] = letters.evaluate(self.columns[d].t[self.rows])
+            evaluate = letters.evaluate_by_products if self.quickly else letters.evaluate
+            self.found[d, letters] = evaluate(self.columns[d].t[self.rows])
         return self.found[d, letters]
 
     def halves(self, job: Job) -> tuple[np.ndarray, np.ndarray | None]:

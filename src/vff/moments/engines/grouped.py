@@ -61,7 +61,7 @@ class _Groups(Accumulator):
         order, begins = groups(columns[self.pivot])
         for first, last, start, stop in _runs(begins, self.rest):
             rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
-            written = WrittenLetters(others, rows)
+            written = WrittenLetters(others, rows, quickly=True)
             for total, rest in zip(self.totals, self.rest, strict=True):
                 strengths = (weighted if rest.targets else w)[rows]
                 _add_groups(total[first:last], written, rest, strengths, ends)
@@ -96,7 +96,7 @@ def _evaluated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarr
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):
         rows, ends = order[start:stop], np.clip(begins[first : last + 1], start, stop) - start
-        left, right = WrittenLetters(others, rows).halves(rest)
+        left, right = WrittenLetters(others, rows, quickly=True).halves(rest)
         for g, (low, high) in enumerate(pairwise(ends.tolist()), first):
             if low < high:
                 some = left[low:high] @ at_values[g].reshape(left.shape[1], -1)

@@ -1,0 +1,38 @@
+"""Sums of a model apart: levels that are eliminated, and what prior variances that vary come to over the rows."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vff.inference.learning.solver import eliminable
+from vff.inference.solvers.eliminated import SeparateSums
+
+if TYPE_CHECKING:
+    from vff.inference.learning.model import SumModel
+
+
+def separated(model: "SumModel") -> tuple[int, SeparateSums]:
+    """Which term is eliminated, and its sums apart from those of the others."""
+    e = eliminable(model.moments.request, model.exchangeable)
+    assert e is not None
+    return e, SeparateSums.of(model.inside, model.features_sums[e], e, interpolated=not model.sites)
+
+
+def hand_on(model: "SumModel", fewer: "SumModel") -> None:
+    """Tell a model with fewer harmonics what is known of its levels: sums at nodes are maps of those that are there."""
+    if "eliminated" in vars(model) and fewer.solver is model.solver:
+        e, sums = model.eliminated
+        changes = model.moments.request.changes(fewer.moments.request, without=e)
+        vars(fewer)["eliminated"] = e, sums.changed(fewer.inside, e, changes)
+
+
+def prior_variance_sums(model: "SumModel") -> tuple[np.ndarray | None, ...]:
+    """What sum w k(x, x) of every term is made of, ``Term.variance_sums``; None where k(x, x) is constant."""
+    found: list[np.ndarray | None] = []
+    for term, columns, letters in zip(model.terms, model.columns, model.moments.grams, strict=True):
+        sums = None if term.constant_variance else term.variance_sums(columns, letters)
+        if sums is not None and model.tails:  # then there is one factor
+            functions = term.factors[0].on(columns[0].basis).variance_functions
+            sums = sums + sum(tail.w @ functions(tail.side * (1.0 + tail.r)) for tail in model.tails)
+        found.append(sums)
+    return tuple(found)
