@@ -16,7 +16,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     X, g, y = (np.load(folder / f"{name}.npy") for name in ("X", "g", "y"))
     started = time.perf_counter()
-    import gpboost
+    import gpboost  # pyright: ignore[reportMissingImports]
 
     imported, worked = time.perf_counter(), time.process_time()
     model = gpboost.GPModel(group_data=g, likelihood="gaussian")

@@ -26,13 +26,17 @@ def spread(folder: Path, found: Any) -> float:
     return float(np.std((found.mean[chosen] - truth) / found.std[chosen]))
 
 
+def frame(folder: Path) -> tuple[Any, np.ndarray]:
+    import pandas as pd
+
+    X = pd.DataFrame(np.load(folder / "X.npy"), columns=COLUMNS)
+    X["g"] = np.load(folder / "g.npy")
+    return X, np.load(folder / "y.npy")
+
+
 def main() -> None:
     folder, part = Path(sys.argv[1]), sys.argv[2]
-    if part != "stream":
-        import pandas as pd
-
-        X, y = pd.DataFrame(np.load(folder / "X.npy"), columns=COLUMNS), np.load(folder / "y.npy")
-        X["g"] = np.load(folder / "g.npy")
+    rows = (folder / "rows.parquet", "y") if part == "stream" else frame(folder)
     started = time.perf_counter()
     from vff import Categorical, GPRegressor, Linear, Matern32
 
@@ -40,8 +44,7 @@ def main() -> None:
     kernel = Categorical("g")
     for column in COLUMNS if part != "stream" else ():
         kernel = kernel + (Linear(column) if part == "linear" else Matern32(column))
-    model = GPRegressor(kernel)
-    model = model.fit(folder / "rows.parquet", "y") if part == "stream" else model.fit(X, y)
+    model = GPRegressor(kernel).fit(*rows)
     fitted = time.perf_counter()
     effects = model.coefficients()
     done, cpu = time.perf_counter(), time.process_time() - worked
@@ -49,7 +52,7 @@ def main() -> None:
     found |= {"peak": peak_mib(), "noise": model.noise_variance_, "level": level_variance(model)}
     found |= {"z": spread(folder, effects), "solver": model.solver_, "timing": model.timing_}
     found |= {"evaluations": sum(milestone.optimum.evaluations for milestone in model.fit_.history)}
-    found |= {"others": model.posterior_.request.size - len(np.load(folder / "ids.npy"))}
+    found |= {"harmonics": sum(term.M for term in model.fit_.terms if isinstance(term.M, int))}
     print(json.dumps(found))
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _machine import cores, describe
@@ -30,7 +31,7 @@ from vff.report import table
 HERE = Path(__file__).parent
 TABLES = ("flights", "continuous")
 PACKAGES = ("numpy", "scipy", "finufft", "scikit-learn", "torch", "gpytorch")
-Found = dict[str, float]
+Found = dict[str, Any]
 Line = dict[str, str]
 
 

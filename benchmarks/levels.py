@@ -69,7 +69,7 @@ def peer_line(model: str, found: Found, linear: Found, smooth: Found) -> Line:
 def vff_note(model: str, found: Found, spread: str) -> str:
     timing = ", ".join(f"{name} {seconds:.2f}" for name, seconds in found["timing"].items())
     return (
-        f"{model}: solver `{found['solver']}`, {found['others']} features beside levels, {found['evaluations']} "
+        f"{model}: solver `{found['solver']}`, {found['harmonics']} harmonics beside levels, {found['evaluations']} "
         f"evaluations, {timing} s; fits of {spread} s."
     )
 
@@ -95,7 +95,7 @@ def write(folder: Path, rows: int, levels: int, form: str) -> str:
 
 def peers(options: argparse.Namespace) -> None:
     rows, levels = options.rows or 1_000_000, options.levels or 100_000
-    commands = {
+    commands: dict[str, tuple[str | Path, ...]] = {
         "vff, smooth": (sys.executable, HERE / "_levels_vff.py", "smooth"),
         "vff, linear": (sys.executable, HERE / "_levels_vff.py", "linear"),
     }
@@ -141,7 +141,7 @@ def stream(options: argparse.Namespace) -> None:
     if find_spec("pyarrow") is None:
         print("\nThis is left out: pyarrow is not installed; pip install pyarrow brings it.")
         return
-    lines, notes = [], []
+    lines, notes, sentence = [], [], ""
     for form in ("integer", "text") if options.text else ("integer",):
         with tempfile.TemporaryDirectory() as temporary:
             sentence = write(Path(temporary), rows, levels, form)
