@@ -119,9 +119,9 @@ def test_letters_are_written_out_in_stretches(engine, make_table, assert_equal, 
     whole, _ = run_pass(plan, table.source, 3.0)
     monkeypatch.setattr(dense, "WRITTEN", 1)  # 64 rows at a time, or one group
 
-    def written(columns, rows):
+    def written(columns, rows, **how):
         seen.append(rows)
-        return stretches(columns, rows)
+        return stretches(columns, rows, **how)
 
     for engine_file in (dense, grouped):
         monkeypatch.setattr(engine_file, "WrittenLetters", written)

@@ -16,8 +16,8 @@ from vff.inference.solvers.linear_gaussian import LinearGaussian
 _MOST_STEPS = 100
 _FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units per root of hyperparameters
 _LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
-_NOTHING = 1e-8  # nats, before the last step
-_TOLD_APART = 1e-12  # of what is climbed: smaller gains are rounding
+_NOTHING = 1e-10, 1e-13  # nats, and of what is climbed, before the last step
+_TOLD_APART = 1e-10, 1e-12  # nats, and of what is climbed: smaller gains are rounding
 _LITTLE = 1e-4  # nats: so near the optimum a step of the right curvature fails by rounding alone
 _DYING, _ALIKE = 1.0, 0.25  # nats, and how like an exponential what is left of a variance must be
 _MOST_HALVINGS = 100
@@ -57,7 +57,7 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
             break
         moves = free & ~blocked(model.parameters, now.theta, now.slopes.gradient)
         there, expected = _proposed(model, now, moves)
-        if expected <= (_NOTHING if gain is None else gain):
+        if expected <= (_nothing(now.closed.objective) if gain is None else gain):
             message, converged = "nothing left to gain", True
             _finish(model, there, now)
             break
@@ -78,6 +78,11 @@ def climb(model: Model[F], start: np.ndarray, first: F, free: np.ndarray, gain: 
     curvature = positive(-now.slopes.hessian, free) if np.isfinite(now.slopes.hessian).all() else None
     optimum = Optimum(now.theta, float(now.closed.objective), now.steps, now.evaluations, converged, message, curvature)
     return optimum, now.closed
+
+
+def _nothing(objective: float) -> float:
+    """Nats below which the next step is the last: what it leaves falls with their square."""
+    return _NOTHING[0] + _NOTHING[1] * abs(objective)
 
 
 def _jumped(model: Model[F], now: _Climb[F], moves: np.ndarray) -> bool:
@@ -102,7 +107,7 @@ def _jumped(model: Model[F], now: _Climb[F], moves: np.ndarray) -> bool:
 def _finish(model: Model[F], theta: np.ndarray, now: _Climb[F]) -> None:
     """The last step, of which only digits are left: with it, what is learnt does not depend on the path."""
     trial, gained = _tried(model, theta, now)
-    if trial is not None and gained > -_TOLD_APART * abs(trial.objective):
+    if trial is not None and gained > -_TOLD_APART[0] - _TOLD_APART[1] * abs(trial.objective):
         now.theta, now.closed = theta, trial
 
 
