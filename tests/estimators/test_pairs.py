@@ -57,7 +57,7 @@ def memory(rows) -> GPRegressor:
 
 @pytest.fixture(scope="module")
 def additive(rows) -> GPRegressor:
-    return regressor(interactions=None).fit(rows[[*NAMES, "y"]], "y")
+    return regressor(interactions=None, hyperparameters="maximise").fit(rows[[*NAMES, "y"]], "y")
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,12 @@ def answers_are_numbers(problem: Problem, run: Run) -> str | None:
 
 
 def quantiles_are_those_of_a_normal(problem: Problem, run: Run) -> str | None:
-    """With Gaussian noise a new observation is normal: quantiles are the mean, and 1.96 standard deviations from it."""
-    if "quantiles" not in run.answers or problem.likelihood is not None:
+    """With Gaussian noise a new observation is normal: quantiles are the mean, and 1.96 standard deviations from it.
+
+    Averaged over hyperparameters it is a mixture of these.
+    """
+    mixed = run.error is None and run.model.samples_ is not None
+    if "quantiles" not in run.answers or problem.likelihood is not None or mixed:
         return None
     mean, std = run.answers["mean"][:, None], run.answers["std"][:, None]
     expected = mean + std * np.array([-_TWO_SIDED, 0.0, _TWO_SIDED])
@@ -139,7 +143,7 @@ def bounds_hold(problem: Problem, run: Run) -> str | None:
 
 def predictions_are_as_close_as_the_bound(problem: Problem, run: Run) -> str | None:
     """Evidence less bound is the divergence from the exact posterior, and no marginal can be further away than all."""
-    if run.error is not None or problem.n > MOST_EXACT or not run.answers:
+    if run.error is not None or problem.n > MOST_EXACT or not run.answers or run.model.samples_ is not None:
         return None
     judge = judged(problem, run)
     if judge is None:

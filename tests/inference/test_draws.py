@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest) -> GPRegressor:
     kernel = KERNELS[request.param]
     columns = [name for name in X if f"'{name}'" in repr(kernel)]
     y = np.sin(6 * X.a) + X.b * (X.g == "y") + 0.3 * np.random.default_rng(1).standard_normal(80)
-    return GPRegressor(kernel, frequencies=3).fit(X[columns], y)
+    return GPRegressor(kernel, frequencies=3, hyperparameters="maximise").fit(X[columns], y)
 
 
 def rows(model: GPRegressor, n: int = 12) -> pd.DataFrame:

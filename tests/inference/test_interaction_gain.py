@@ -25,7 +25,9 @@ def rows() -> pd.DataFrame:
 
 
 def fitted(rows: pd.DataFrame, target: str, likelihood: str) -> tuple[GPRegressor, FittedRows]:
-    model = GPRegressor(likelihood=likelihood, frequencies=3).fit(rows[list(NAMES)], rows[target], rows.w)
+    model = GPRegressor(likelihood=likelihood, frequencies=3, hyperparameters="maximise").fit(
+        rows[list(NAMES)], rows[target], rows.w
+    )
     again = model._rows_again(rows[list(NAMES)], rows[target], rows.w)
     return model, FittedRows(model.fit_, model.statistics_, again.source, again.reader, "auto")
 
@@ -105,6 +107,8 @@ def test_a_term_that_joins_raises_the_bound_as_a_fit_would(rows):
     kernel = Matern32("a") + Matern32("b") + Matern32("c") + Matern32("b") * Matern32("c")
     harmonics = {**dict.fromkeys(NAMES, 3), "b * c": basis.detail}
     edges = {"b * c": pair.left.inner.factors[0].edges(basis)}
-    written = GPRegressor(kernel, frequencies=harmonics, edges=edges).fit(x_frame(rows), rows.y, rows.w)
+    written = GPRegressor(kernel, frequencies=harmonics, edges=edges, hyperparameters="maximise").fit(
+        x_frame(rows), rows.y, rows.w
+    )
     assert more.elbo - alone.elbo == pytest.approx(written.elbo_ - model.elbo_, abs=0.1)
     assert MomentRequest(more.model.moments.request.terms).size == written.fit_.posterior.request.size

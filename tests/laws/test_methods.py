@@ -38,7 +38,7 @@ def test_all_of_the_record_is_filled(method: Method):
     assert (fit.memory is not None) == (method.needs == "visits")
     assert fit.from_sums == (method.needs == "sums")
     for own in fields(Fit):
-        if own.name not in ("samples", "memory", "engine"):
+        if own.name not in ("samples", "memory", "engine", "doubt"):
             assert getattr(fit, own.name) is not None, own.name
     assert None not in fit.likelihood.values.values()
     assert fit.likelihood == model.likelihood_

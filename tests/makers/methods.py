@@ -41,8 +41,8 @@ def regressor(kernel: Any = SUM, **how: Any) -> Callable[..., GPRegressor]:
 
 
 MAKERS: dict[str, Case] = {
-    "collapsed": Case(regressor(), noisy),
     "integrated": Case(regressor(hyperparameters="integrate"), noisy),
+    "collapsed": Case(regressor(hyperparameters="maximise"), noisy),
     "natural": Case(regressor(likelihood="poisson"), counts),
     "structured": Case(regressor(likelihood="poisson", covariance="factorised"), counts),
     "collapsed chains": Case(regressor(**CHAINS), noisy),

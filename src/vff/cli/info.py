@@ -117,6 +117,7 @@ def _learnt(model: Any) -> dict[str, Any]:
         "likelihood": type(model.likelihood_).__name__,
         "scale": model.likelihood_.scale_name,
         "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
+        "hyperparameters": {"averaged": model.samples_ is not None, "doubt": model.fit_.doubt},
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
         **_interactions(model),
@@ -174,10 +175,20 @@ def summary_text(record: Mapping[str, Any]) -> str:
             lines += [table([_row(own) for own in record["coefficients"]]), ""]
         name = "Gaussian" if record["likelihood"] == _WITH_ERRORS else record["likelihood"]
         lines += [f"{name} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
+        lines += [f"hyperparameters: {_how_known(**record['hyperparameters'])}"]
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
     lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
     return "\n".join(lines)
+
+
+def _how_known(averaged: bool, doubt: float | None) -> str:
+    """Whether predictions average over what learning does not know."""
+    how = "averaged over" if averaged else "taken for known"
+    if doubt is None:
+        return how
+    percent = f"{100 * doubt:.0f}" if doubt >= 0.1 else f"{100 * doubt:.1g}"
+    return f"{how}; not knowing them {'adds' if averaged else 'would add'} about {percent} % to variances"
 
 
 def _tried(record: Mapping[str, Any]) -> list[str]:

@@ -119,6 +119,7 @@ def task_of(
     return FitTask(
         plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
         spec.batch, spec.covariance, spec.engine, chains, spec.priors, before, noise_limits=spec.noise_limits,
+        hyperparameters=spec.hyperparameters,
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ class FitSpec(Spec):
     def method(self) -> Method:
         """The method of inference for it; options that make no sense together are refused."""
         check_choice("inference", self.inference, inferences())
-        check_choice("hyperparameters", self.hyperparameters, ("maximise", "integrate"))
+        check_choice("hyperparameters", self.hyperparameters, ("auto", "maximise", "integrate"))
         method = choose(METHODS, self)
         if method.samples:
             if find_spec("blackjax") is None:

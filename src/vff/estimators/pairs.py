@@ -46,12 +46,20 @@ def fit_choosing(spec: FitSpec, source: Source, before: Fitted | None = None) ->
     )
     again = source if plain.method().needs == "sums" else source.revisitable()
     found, kernel = Choice(plain, again).made()
-    asked, tried = ((own.inference, own.hyperparameters, own.covariance) for own in (spec, plain))
-    if asked == tried:
-        return found
+    if spec.inference == plain.inference and spec.covariance == plain.covariance:
+        return found if spec.hyperparameters == "maximise" else _averaged(spec, found, kernel, again)
     last = fit(replace(spec, kernel=kernel), again)
     seconds = {phase: found.seconds.get(phase, 0.0) + last.seconds.get(phase, 0.0) for phase in found.seconds}
     return last._replace(interactions=found.interactions, seconds={**last.seconds, **seconds})
+
+
+def _averaged(spec: FitSpec, found: Fitted, kernel: Kernel | None, source: Source) -> Fitted:
+    """With hyperparameters averaged over, where that is asked for or matters: from sums, where they say all."""
+    spec = replace(spec, kernel=kernel)
+    if spec.method().needs != "sums":
+        return fit(spec, source)._replace(interactions=found.interactions)
+    rows = found.statistics
+    return found._replace(fit=learnt(spec, rows, Sums(rows.moments, rows.tails, rows.few), found.fit))
 
 
 def _check_asked(spec: FitSpec, source: Source) -> None:

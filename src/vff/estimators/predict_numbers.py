@@ -64,7 +64,8 @@ class RegressionMixin(RegressorMixin, ProcessMixin):
     def _moments(self, rows: Block) -> Sequence[np.ndarray]:
         """Mean and variance of a new observation at some rows."""
         if self.likelihood_.normal:  # the moments of f are all that is needed, also of sampled ones
-            return self.likelihood_.predictive(*self._latent(rows), rows.extra).moments()
+            likelihood = self.likelihood_ if self.samples_ is None else self.samples_.averaged
+            return likelihood.predictive(*self._latent(rows), rows.extra).moments()
         return self._new(rows, lambda one, _: one.moments())
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:

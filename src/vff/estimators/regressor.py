@@ -70,10 +70,12 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         A Gaussian posterior at the best hyperparameters, or Markov chains: over hyperparameters and function together,
         or, with Gaussian noise, over hyperparameters alone, at a cost that does not depend on the number of rows. All
         predictions average over the draws then. Needs BlackJAX: ``pip install 'vff[mcmc]'``.
-    hyperparameters : "maximise" or "integrate"
+    hyperparameters : "auto", "maximise" or "integrate"
         The best ones are taken for known, or draws around them, weighted by bound and priors (those of Markov chains,
         docs/markov-chains.md), are averaged over: intervals of few rows then hold what they say, at no look at the rows
-        and a few dozen times the cost of a step of learning. For Gaussian noise.
+        and a few dozen times the cost of a step of learning. "auto" averages with Gaussian noise where not knowing them
+        would add more than a tenth to the variance of f or of the noise, by an estimate that ``fit_.doubt`` keeps, and
+        takes them for known elsewhere and under other likelihoods.
     draws : int
         Of every Markov chain.
     warmup : int or None
@@ -123,7 +125,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         where there is none, as for uncertain inputs.
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
-    samples_ : draws of the hyperparameters, with ``inference="mcmc"`` or ``hyperparameters="integrate"``; else None
+    samples_ : draws of the hyperparameters, with ``inference="mcmc"`` or where they were integrated; else None
         ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
         NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
     interactions_ : what was tried to join the sum, with ``interactions``; else None
@@ -160,7 +162,7 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         batch_size: int | None = None,
         covariance: str = "full",
         inference: str = "variational",
-        hyperparameters: str = "maximise",
+        hyperparameters: str = "auto",
         draws: int = 500,
         warmup: int | None = None,
         chains: int = 4,

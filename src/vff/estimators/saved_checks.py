@@ -307,7 +307,7 @@ def _check_posterior(posterior: Posterior) -> None:
         _check_finite(intercept.mean, "mean of the constant")
         _check_positive(intercept.variance, "variance of the constant")
         _check_array(intercept.answer, P, "how coefficients follow the constant")
-    if (known := posterior.training) is not None:
+    for known in posterior.known_rows:
         _check_rows(known, posterior.request, known.noise)
         _check_positive(float(known.noise.min(initial=1.0)), "noise variance of every row")
         _check_positive(1.0 if known.intercept is None else known.intercept, "variance of the constant")

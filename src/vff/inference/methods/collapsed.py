@@ -23,7 +23,7 @@ from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
-from vff.inference.posterior.exact import TrainingRows
+from vff.inference.posterior.exact import ExactPosterior, TrainingRows
 from vff.linalg import threads_for
 from vff.moments import MOST_FEW, Harmonics, NoisySums
 from vff.words import shown
@@ -59,11 +59,11 @@ class Collapsed(Method):
         noise = 0.0 if task.without_noise else final.model.unpack(final.optimum.theta).noise
         likelihood: Any = task.likelihood  # which has a variance
         posterior = final.model.posterior(final.closed, final.optimum.theta)
-        posterior, elbo = replace(posterior, training=_training_rows(task, noise)), final.closed.elbo
+        posterior, elbo = replace(posterior, training=training_rows(task, noise)), final.closed.elbo
         # of rows that are not Gaussian there is no upper bound
         upper_bound = np.nan if _scattered(task) else final.closed.upper_bound()
-        if posterior.exact is not None:
-            elbo = upper_bound = posterior.exact.evidence
+        if posterior.training is not None:
+            elbo = upper_bound = ExactPosterior(posterior.terms, posterior.training).evidence
         return record_of_stages(
             task,
             [*stages[:-1], final],
@@ -86,7 +86,7 @@ def _scattered(task: FitTask) -> bool:
     return any(factor.scattered for term in task.terms for factor in term.factors)
 
 
-def _training_rows(task: FitTask, noise: float) -> TrainingRows | None:
+def training_rows(task: FitTask, noise: float) -> TrainingRows | None:
     """The rows of the fit with their noise, as learning sees it, where they are few and lie inside.
 
     Who asks for so many frequencies is answered with so many.

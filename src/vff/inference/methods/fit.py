@@ -108,6 +108,8 @@ class Fit:
     """None where sums over rows say all, or where a method keeps nothing that rows could be added to."""
     engine: Choice | None = None
     """How the function was evaluated at rows, where not by the engines of the pass."""
+    doubt: float | None = None
+    """What not knowing the hyperparameters adds to variances, relative to them; None where it was not estimated."""
 
     @property
     def from_sums(self) -> bool:

@@ -64,7 +64,7 @@ class Spec:
     growing: bool = False
     """Whether more rows may come."""
     hyperparameters: str = "maximise"
-    """Or "integrate"."""
+    """Or "integrate"; "auto" is either, by what that matters."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,8 @@ class FitTask:
     """The way back to the user's y, where the rows have it as learning sees it."""
     noise_limits: tuple[float, float] | None = None
     """Between which bounds the user lets the variance of Gaussian noise be; None where nothing was said."""
+    hyperparameters: str = "maximise"
+    """As in ``Spec``."""
     psi: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """The likelihood's first parameters, as learning sees them."""
 

@@ -5,7 +5,7 @@ rows.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -60,6 +60,15 @@ class AbstractCovariance(KeyedByPairs, ABC):
     @abstractmethod
     def outer(self, features: Features) -> np.ndarray:
         """phi'(K^-1 - S)phi between all rows, (N, N)."""
+
+    def prior_joint(self, x: np.ndarray, features: Features) -> np.ndarray:
+        """Of f a priori between all rows, which have these features, (N, N)."""
+        return np.sum([term.covariance(x) for term in self.terms], axis=0)
+
+    def prior_slopes(self, x: np.ndarray, along: Container[int], features: Features) -> np.ndarray:
+        """Variance a priori of the derivative of f at every row, which has these features, (N,)."""
+        own = (term.slope_variance(x, along) for term in self.terms if term.reads(along))
+        return np.broadcast_to(sum(own), len(x))
 
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         """v'Sv, where S_ss v_s of every term s is known."""

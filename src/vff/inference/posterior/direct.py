@@ -1,5 +1,6 @@
 """S written out: of one setting of the hyperparameters, or over draws of them."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,8 @@ from vff.inference.posterior.pure import Part, PureEffect
 from vff.inference.posterior.term import Rows, split, stretches
 from vff.linalg import Kronecker, factorise
 from vff.moments import LetterFunction, Pair, synthesise
+
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,15 @@ class Direct(WrittenCovariance):
         """K^-1 v of one term."""
         return self.terms[s].variance * Kronecker(tuple(factor.K for factor in self.terms[s].factors)).solve(v)
 
+    def _prior_block(self, s: int) -> np.ndarray:
+        """K^-1 of one term, (P_s, P_s)."""
+        return self.terms[s].prior_covariance()
+
     def matrix(self) -> np.ndarray:
         """S, (P, P)."""
         places, S = self.request.slices, np.empty((self.request.size, self.request.size))
         for s, place in enumerate(places):
-            S[place, place] = self.terms[s].prior_covariance() - self.taken[s]
+            S[place, place] = self._prior_block(s) - self.taken[s]
         for (s, t), block in self.shared.items():
             S[places[s], places[t]], S[places[t], places[s]] = block, block.T
         return S
@@ -159,6 +166,27 @@ class Averaged(Direct):
 
     def _prior_times(self, s: int, v: np.ndarray) -> np.ndarray:
         return self.carried[s] @ v
+
+    def _prior_block(self, s: int) -> np.ndarray:
+        return self.carried[s]
+
+    @cached_property
+    def _at_median(self) -> Direct:
+        """K^-1 at the median of the hyperparameters."""
+        return Direct(self.terms, tuple(term.prior_covariance() for term in self.terms), {})
+
+    def prior_joint(self, x: np.ndarray, features: Features) -> np.ndarray:
+        """phi'E[K^-1]phi, and what features do not carry, of which the median says how rows share it."""
+        rest, own = super().prior_joint(x, features) - self._at_median.outer(features), self.rest(x)
+        scale = np.sqrt(np.minimum(own / np.maximum(np.diagonal(rest), _LEAST), 1.0))
+        rest = scale[:, None] * rest * scale
+        np.fill_diagonal(rest, own)
+        return self._rest.outer(features) + rest
+
+    def prior_slopes(self, x: np.ndarray, along: Container[int], features: Features) -> np.ndarray:
+        """The same of slopes."""
+        rest = super().prior_slopes(x, along, features) - self._at_median.quad(features)
+        return self._rest.quad(features) + np.maximum(rest, 0.0)
 
     def pure_prior(self, effect: PureEffect, x: np.ndarray, rows: Rows) -> np.ndarray:
         """On average over draws; what features do not carry, as it is at the median of the hyperparameters."""

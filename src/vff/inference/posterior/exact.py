@@ -11,7 +11,9 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.special import ndtri
 
+from vff.inference.posterior.direct import square_root
 from vff.inference.posterior.term import TermProcess, stretches
 from vff.linalg import Factor, factorise
 
@@ -91,8 +93,9 @@ class ExactPosterior:
             found[some] = self._weights @ self._covariance(self.rows.x, x[some]) + self._constant[0]
         return found
 
-    def marginals(self, x: np.ndarray, prior: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at every row, whose prior variances are known."""
+    def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at every row."""
+        prior = sum(term.prior_variance(x) for term in self.terms)
         mean, variance = np.empty(len(x)), np.array(np.broadcast_to(prior, len(x)))
         for some in self._stretches(len(x)):
             mean[some], V, follows = self._answers(x[some])
@@ -117,3 +120,54 @@ class ExactPosterior:
             log_volume += float(np.log(rows.intercept / variance))
         again = float(np.sum((rows.w - 1.0) * np.log(2.0 * np.pi * rows.noise) + np.log(rows.w)))
         return -0.5 * (y.size * np.log(2.0 * np.pi) + log_volume + quadratic + again)
+
+
+@dataclass(frozen=True)
+class ExactMixture:
+    """The same at settings of the hyperparameters that all count alike: the first two moments, and draws, of all."""
+
+    parts: tuple[ExactPosterior, ...]
+    each: int
+    """Draws of f at every setting."""
+    offset: float
+    """What f is measured from."""
+
+    def mean(self, x: np.ndarray) -> np.ndarray:
+        """Of f at every row."""
+        return np.mean([part.mean(x) for part in self.parts], axis=0) - self.offset
+
+    def _marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at every row and setting, (S, N) each."""
+        found = [part.marginals(x) for part in self.parts]
+        return np.array([mean for mean, _ in found]) - self.offset, np.array([variance for _, variance in found])
+
+    def marginals(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at every row."""
+        means, variances = self._marginals(x)
+        return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+
+    def joint(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (N,) and covariance (N, N) of f at all rows together."""
+        found = [part.joint(x) for part in self.parts]
+        means = np.array([mean for mean, _ in found])
+        mean = means.mean(axis=0)
+        away = (means - mean) / np.sqrt(len(means))
+        return mean - self.offset, np.mean([covariance for _, covariance in found], axis=0) + away.T @ away
+
+    def values(self, x: np.ndarray, some: np.ndarray | slice) -> np.ndarray:
+        """Draws of f at every row by itself, more even than chance, (N, S)."""
+        means, variances = self._marginals(x)
+        S = len(self.parts) * self.each
+        scores = np.random.default_rng(0).permutation(ndtri((np.arange(S) + 0.5) / S))
+        own = np.repeat(np.arange(len(self.parts)), self.each)[some]
+        return (means[own] + np.sqrt(variances[own]) * scores[some, None]).T
+
+    def sample(self, x: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f at rows that are all different, (N, S)."""
+        found = np.empty((len(x), len(some)))
+        for number in np.unique(some // self.each):
+            own = np.flatnonzero(some // self.each == number)
+            mean, covariance = self.parts[number].joint(x)
+            white = rng.standard_normal((len(x), own.size))
+            found[:, own] = mean[:, None] - self.offset + square_root(covariance) @ white
+        return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from vff.inference.posterior.covariance import AbstractCovariance, columns_of
 from vff.inference.posterior.direct import square_root
-from vff.inference.posterior.exact import ExactPosterior, TrainingRows
+from vff.inference.posterior.exact import ExactMixture, ExactPosterior, TrainingRows
 from vff.inference.posterior.pure import PureEffect, Sources, pure_averages, pure_effects
 from vff.inference.posterior.scatter import MeanScatter
 from vff.inference.posterior.term import Rows, TermProcess, stretches
@@ -45,15 +45,26 @@ class Posterior:
     """None where the function has no constant beside its terms."""
     training: TrainingRows | None = field(default=None, kw_only=True)
     """The rows of the fit, where they are few."""
+    mixture: ExactMixture | None = field(default=None, kw_only=True)
+    """The process given these rows at every setting of the hyperparameters, where it is averaged over them."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What defines it; what was worked out since is worked out again."""
         return {own.name: getattr(self, own.name) for own in fields(self)}
 
     @cached_property
-    def exact(self) -> ExactPosterior | None:
+    def exact(self) -> ExactPosterior | ExactMixture | None:
         """The process given the rows of the fit themselves, where they are known."""
+        if self.mixture is not None:
+            return self.mixture
         return None if self.training is None else ExactPosterior(self.terms, self.training)
+
+    @property
+    def known_rows(self) -> tuple[TrainingRows, ...]:
+        """Those of the fit, once for every setting of the hyperparameters; none where they are many."""
+        if self.mixture is not None:
+            return tuple(part.rows for part in self.mixture.parts)
+        return () if self.training is None else (self.training,)
 
     @property
     def request(self) -> MomentRequest:
@@ -98,7 +109,7 @@ class Posterior:
         if self.exact is not None:
             if not variances:
                 return self.exact.mean(x), np.empty(0)
-            return self.exact.marginals(x, self.covariance.prior_variances(x, self.rows(x)))
+            return self.exact.marginals(x)
         mean, variance = np.empty(len(x)), np.empty(len(x) if variances else 0)
         for start in range(0, len(x), _CHUNK):
             some = slice(start, start + _CHUNK)
@@ -204,7 +215,7 @@ class Posterior:
         if self.exact is not None:
             return self.exact.joint(x)
         features = [term.written(x) for term in self.terms]
-        covariance = np.sum([term.covariance(x) for term in self.terms], axis=0) - self.covariance.outer(features)
+        covariance = self.covariance.prior_joint(x, features) - self.covariance.outer(features)
         own = zip(features, self.request.slices, strict=True)
         mean = np.sum([phi.dot(self.mean[place]) for phi, place in own], axis=0)
         if self.intercept is not None:
@@ -226,7 +237,7 @@ class Posterior:
         intercept = self.intercept
         for some in stretches(len(x), self.request.size):
             features = [term.written(x[some], along) if term.reads(along) else None for term in self.terms]
-            prior = sum(term.slope_variance(x[some], along) for term in self.terms if term.reads(along))
+            prior = self.covariance.prior_slopes(x[some], along, features)
             variance[some] = np.maximum(prior - self.covariance.quad(features), 0.0)
             places = zip(features, self.request.slices, strict=True)
             own = [(phi, place) for phi, place in places if phi is not None]
@@ -328,11 +339,15 @@ class Posterior:
 
     def values(self, x: np.ndarray, some: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Some of the draws that are kept at every row, (N, S), and the variance of the rest, (N,)."""
+        if self.mixture is not None:
+            return self.mixture.values(x, some), np.zeros(len(x))
         return self.covariance.values(x, some)
 
     def sample_some(self, x: np.ndarray, some: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same, with the rest drawn; equal rows share one."""
         distinct, codes = self.distinct(x)
+        if self.mixture is not None:
+            return self.mixture.sample(distinct, some, rng)[codes]
         values, rest = self.values(distinct, some)
         values += np.sqrt(rest)[:, None] * rng.standard_normal(values.shape)
         return values[codes]
@@ -355,7 +370,8 @@ class Posterior:
         Where coefficients can be drawn, what features do not carry, k(x, x) - phi'K^-1 phi, is left out.
         """
         if self.covariance.count:
-            return self.values(x, chosen(self.covariance.count, n_samples, rng))
+            some = chosen(self.covariance.count, n_samples, rng)
+            return self.values(x, some) if self.mixture is None else (self.sample_some(x, some, rng), np.zeros(len(x)))
         away = self.covariance.draws(n_samples, rng)
         if away is None:
             return self.sample(x, n_samples, rng), np.zeros(len(x))

@@ -34,10 +34,10 @@ def sample_sum(task: FitTask) -> Fit:
     task = with_target(task)
     fit = Collapsed().fit(task)
     model = model_of(task).restricted(fit.history[-1].harmonics)
-    if model.iterative:
+    if model.size > LARGEST_DIRECT:
         raise ValueError(
             f"inference='mcmc' factors a matrix of all {model.size} features at every step, and takes at most "
-            f"{LARGEST_DIRECT}; use fewer frequencies, or inference='variational'"
+            f"{LARGEST_DIRECT}; use fewer frequencies or levels, or inference='variational'"
         )
     parameters = hyperparameters_of(fit, model, task)
     target = _target(parameters, model)

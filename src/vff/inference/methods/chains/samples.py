@@ -1,9 +1,9 @@
 """What chains leave behind: draws of the hyperparameters in the user's units, and how the chains went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,6 +72,13 @@ class Samples:
     def likelihoods(self) -> tuple[AbstractLikelihood, ...]:
         """Of every kept draw, in the user's units."""
         return tuple(self.likelihood.with_values(psi).in_units(self.scale) for psi in self.psi)
+
+    @cached_property
+    def averaged(self) -> AbstractLikelihood:
+        """Gaussian noise of the average variance, in the user's units: what it adds to that of a new observation."""
+        noise = self.parameters[-1].values(self.t[:, :, -1])
+        likelihood: Any = self.likelihoods[0]  # which has a variance
+        return replace(likelihood, variance=float(np.mean(noise)))
 
     @property
     def divergences(self) -> int:

@@ -1,4 +1,4 @@
-"""Hyperparameters integrated: weighted draws around their mode stand for their posterior, theory §28.
+"""Weighted draws of hyperparameters around their mode, which stand for their posterior: theory §28.
 
 With H the curvature of bound plus log prior at its mode, in the logarithms that learning moves in, draws come from a
 Student-t with scale H^-1, whose tails cover what is not Gaussian, and are weighted by exp(bound + log prior) over their
@@ -11,76 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2, norm, qmc
 
+from vff.inference.learning.doubt import doubt
 from vff.inference.learning.log_prior import KnownPrior, LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import curvature_at, maximise
-from vff.inference.learning.solver import LARGEST_DIRECT
-from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of, record_of_draws
-from vff.inference.methods.chains.samples import Samples
-from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, with_target
-from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
-from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.linalg import threads_for
 
-_DRAWS, _SETTINGS = 64, 24  # of which the bound is asked, and over which the posterior averages
-_RESAMPLED = 240  # draws of equal weight, as which the weighted ones are reported; a multiple of the settings
+DRAWS = 64
+"""Of which the bound is asked."""
+SETTINGS = 24
+"""Over which the posterior averages."""
+RESAMPLED = 240
+"""Draws of equal weight, as which the weighted ones are reported; a multiple of the settings."""
+MATTERS = 0.1
+"""Of variances: beyond it 95 % intervals would cover less than 94 %."""
 _DF = 5.0  # of the proposal
 _FLATTEST = 0.1  # nats per squared log unit: of a direction that data and prior leave open
-
-
-class Integrated(Method):
-    """Draws around the best hyperparameters, the function integrated out."""
-
-    name = "integrated"
-    needs = "sums"
-
-    def accepts(self, spec: Spec) -> str | None:
-        """Gaussian noise, where that is asked for."""
-        if spec.hyperparameters != "integrate":
-            return ""
-        if not spec.likelihood.conjugate:
-            return (
-                "hyperparameters='integrate' is for Gaussian noise; with other likelihoods inference='mcmc' averages "
-                "over hyperparameters: use that, or hyperparameters='maximise'"
-            )
-        return None if spec.covariance == "full" else not_gaussian(spec)
-
-    def fit(self, task: FitTask) -> Fit:
-        """From where learning ends."""
-        refuse_scattered(task, "hyperparameters='integrate'")
-        if task.without_noise:
-            raise ValueError(
-                "hyperparameters='integrate' draws the noise variance beside error bars, and noise_variance=0 holds "
-                "none; leave noise_variance=None, or use hyperparameters='maximise'"
-            )
-        task = with_target(task)
-        fit = Collapsed().fit(task)
-        if not task.optimise:
-            return fit
-        model = model_of(task).restricted(fit.history[-1].harmonics)
-        if model.iterative:
-            raise ValueError(
-                f"hyperparameters='integrate' factors a matrix of all {model.size} features for every draw, and takes "
-                f"at most {LARGEST_DIRECT}; use fewer frequencies, or hyperparameters='maximise'"
-            )
-        parameters = hyperparameters_of(fit, model, task, walls=True)
-        if all(own.prior is None for own in parameters):
-            return fit  # nothing that is not known
-        task.progress(f"{_DRAWS} draws of the hyperparameters around their mode")
-        with threads_for(model.factored):
-            found = _drawn(model, parameters)
-            which = found.resampled(_RESAMPLED)
-            t = found.theta[which]
-            kept = np.arange(0, _RESAMPLED, _RESAMPLED // _SETTINGS)
-            posterior, intercept = averaged_posterior(model, t[kept], np.random.default_rng(0))
-        psi = np.repeat(t[kept, -1:], EACH, axis=0)
-        stats = {"lp": found.objective[None, which]}
-        samples = Samples(
-            tuple(parameters), t[None], stats, np.repeat(kept, EACH), psi, task.likelihood, task.target.scale, 0.0, 0,
-            effective=found.effective,
-        )  # fmt: skip
-        return record_of_draws(task, fit, model, posterior, samples, intercept, self.name, samples.notes())
 
 
 class WeightedDraws(NamedTuple):
@@ -102,7 +49,7 @@ class WeightedDraws(NamedTuple):
         return np.random.default_rng(0).permutation(which)
 
 
-def _drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
+def drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
     """Around the mode of bound and priors."""
     entries = tuple(
         None if own.prior is None else KnownPrior(own.prior, own.support, own.lower, own.unit) for own in parameters
@@ -114,6 +61,7 @@ def _drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
     if curvature is None:
         return alone
     own = np.flatnonzero(free)
+    own = own[np.argsort(optimum.theta[own], kind="stable")]  # the same draws in whatever order columns come
     away, log_density = _student(own.size)
     theta = np.tile(optimum.theta, (len(away), 1))
     theta[:, own] += np.linalg.solve(np.linalg.cholesky(curvature[np.ix_(own, own)]).T, away.T).T
@@ -130,7 +78,7 @@ def _drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
 
 def _student(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Points of a standard Student-t, more even than chance, and their log density but for a constant."""
-    uniform = np.clip(qmc.Sobol(d + 1, rng=0).random(_DRAWS), 1e-9, 1.0 - 1e-9)
+    uniform = np.clip(qmc.Sobol(d + 1, rng=0).random(DRAWS), 1e-9, 1.0 - 1e-9)
     points = norm.ppf(uniform[:, :d]) / np.sqrt(chi2.ppf(uniform[:, d:], _DF) / _DF)
     return points, -0.5 * (_DF + d) * np.log1p(np.sum(points**2, axis=1) / _DF)
 
@@ -144,3 +92,11 @@ def _objective(model: SumModel, theta: np.ndarray) -> float:
     except FloatingPointError:
         return -np.inf
     return value if np.isfinite(value) else -np.inf
+
+
+def doubt_of(model: SumModel, theta: np.ndarray, parameters: list[Parameter]) -> float | None:
+    """What not knowing the hyperparameters adds to variances, relative to them; None where that is not known."""
+    free = np.array([own.prior is not None for own in parameters])
+    with threads_for(model.factored):
+        closed = model.at(theta)
+        return doubt(model, theta, closed, free) if model.expands(closed) else None
