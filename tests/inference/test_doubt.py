@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.inference.test_sums import THETA, _model, _rows
 
-from vff import GPRegressor, Linear, Matern32, fixed, load
+from vff import GPClassifier, GPRegressor, Linear, Matern32, fixed, load
 from vff.inference.learning.doubt import _squares, doubt
 
 NEW = 0.2 + 0.6 * np.random.default_rng(9).random((25, 3))
@@ -61,9 +61,44 @@ def test_hyperparameters_that_are_all_held_leave_nothing_open():
     assert model.fit_.method == "collapsed"
 
 
-def test_other_likelihoods_take_them_for_known():
-    X, y = _table(40, 1)
-    assert GPRegressor(likelihood="poisson").fit(X, np.round(np.exp(y))).samples_ is None
+def test_other_likelihoods():
+    X, y = _table(20, 2)
+    few, labelled = GPRegressor(likelihood="poisson").fit(X, np.round(np.exp(y))), GPClassifier().fit(X, y > 0.5)
+    assert few.fit_.method == labelled.fit_.method == "integrated sites"
+    assert 0.0 < labelled.predict_proba(X).min() < labelled.predict_proba(X).max() < 1.0
+    X, y = _table(3000, 2)
+    assert GPRegressor(likelihood="poisson").fit(X, np.round(np.exp(y))).fit_.method == "natural"
+    structured = GPRegressor(likelihood="poisson", covariance="factorised", frequencies=5)
+    assert structured.fit(X, np.round(np.exp(y))).samples_ is None
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial", "bernoulli", "student-t", "gamma"])
+def test_counts_and_labels_agree_with_chains(likelihood):
+    """Intervals of f, and draws of hyperparameters and of the likelihood's own."""
+    rng = np.random.default_rng(4)
+    X = rng.random((60, 1))
+    f = 1.0 + np.sin(6.0 * X[:, 0])
+    targets = {
+        "poisson": rng.poisson(np.exp(f)),
+        "negative-binomial": rng.negative_binomial(4, 4 / (4 + np.exp(f))),
+        "bernoulli": rng.random(60) < 1 / (1 + np.exp(-f)),
+        "student-t": f + 0.2 * rng.standard_t(4, 60),
+        "gamma": rng.gamma(4.0, np.exp(f) / 4.0),
+    }
+    how = {"likelihood": likelihood, "frequencies": 12, "domain": (0.0, 1.0)}
+    y = targets[likelihood].astype(float)
+    ours = GPRegressor(**how, hyperparameters="integrate").fit(X, y)
+    best = GPRegressor(**how, hyperparameters="maximise").fit(X, y)
+    chains = GPRegressor(**how, inference="mcmc", random_state=0, draws=400, warmup=400).fit(X, y)
+    at = np.linspace(0.0, 1.0, 15)[:, None]
+    (mean, variance), (true, spread), known = ours.predict_f(at), chains.predict_f(at), best.predict_f(at)[1]
+    assert np.all(np.abs(mean - true) < 0.5 * np.sqrt(spread))
+    apart, before = np.abs(np.log(variance / spread)), np.abs(np.log(known / spread))
+    assert np.mean(apart) < max(0.3, np.mean(before))
+    for name, draws in chains.samples_.values.items():
+        if name in ours.samples_.values and name.startswith(("variance", "lengthscale")):
+            gap = np.log(np.median(ours.samples_.values[name])) - np.log(np.median(draws))
+            assert abs(gap) < 1.0 * np.log(draws).std(), name
 
 
 @pytest.fixture(scope="module")

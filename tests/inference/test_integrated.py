@@ -132,7 +132,7 @@ def test_few_effective_draws_are_told():
 
 def test_what_is_refused():
     X, y = _rows()
-    with pytest.raises(ValueError, match="hyperparameters='integrate' is for Gaussian noise"):
-        GPRegressor(likelihood="poisson", hyperparameters="integrate").fit(X, np.round(np.abs(y)))
+    with pytest.raises(ValueError, match="hyperparameters='integrate' averages full covariances"):
+        GPRegressor(likelihood="poisson", hyperparameters="integrate", covariance="factorised").fit(X, np.abs(y))
     with pytest.raises(ValueError, match="hyperparameters"):
         GPRegressor(hyperparameters="guess").fit(X, y)

@@ -43,7 +43,8 @@ def regressor(kernel: Any = SUM, **how: Any) -> Callable[..., GPRegressor]:
 MAKERS: dict[str, Case] = {
     "integrated": Case(regressor(hyperparameters="integrate"), noisy),
     "collapsed": Case(regressor(hyperparameters="maximise"), noisy),
-    "natural": Case(regressor(likelihood="poisson"), counts),
+    "integrated sites": Case(regressor(likelihood="poisson", hyperparameters="integrate"), counts),
+    "natural": Case(regressor(likelihood="poisson", hyperparameters="maximise"), counts),
     "structured": Case(regressor(likelihood="poisson", covariance="factorised"), counts),
     "collapsed chains": Case(regressor(**CHAINS), noisy),
     "chains": Case(regressor(Matern52(0), likelihood="poisson", **CHAINS), counts),

@@ -51,8 +51,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
 
     def __init__(
         self, kernel: Kernel | str | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
-        optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, draws: Any, warmup: Any,
-        chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any, missing: str,
+        optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, hyperparameters: str,
+        draws: Any, warmup: Any, chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any, missing: str,
         interactions: Any,
     ) -> None:  # fmt: skip
         self.kernel = kernel
@@ -65,6 +65,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         self.batch_size = batch_size
         self.covariance = covariance
         self.inference = inference
+        self.hyperparameters = hyperparameters
         self.draws = draws
         self.warmup = warmup
         self.chains = chains
@@ -91,10 +92,6 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     def _likelihood_of_rows(self, errors: bool) -> AbstractLikelihood:
         """The likelihood of the rows, which may have brought error bars."""
         return self._requested_likelihood()
-
-    def _hyperparameters(self) -> str:
-        """Whether the best ones are taken for known."""
-        return "maximise"
 
     def _noise_std(self) -> str | int | None:
         """The column of known standard deviations of y; None where there is none."""
@@ -182,7 +179,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         chains = ChainOptions(self.draws, self.warmup, self.chains, self.sampler, self.random_state)
         kernel: Any = self.kernel
         spec = FitSpec(
-            likelihood, self.inference, self.covariance, self.priors, growing, self._hyperparameters(), kernel,
+            likelihood, self.inference, self.covariance, self.priors, growing, self.hyperparameters, kernel,
             self._options(errors),
             self.engine, self.optimizer, centred, start_of(noise), bounds_of(noise), batch, chains, self._progress(),
             self._noise_std(), check_column("offset", self.offset), self.missing, self.interactions,

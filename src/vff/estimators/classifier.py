@@ -41,7 +41,8 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     fit_intercept : bool
         The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
         which is integrated out; with False its prior mean is zero and there is none.
-    batch_size, covariance, inference, draws, warmup, chains, sampler, priors, offset, missing, interactions
+    batch_size, covariance, inference, hyperparameters, draws, warmup, chains, sampler, priors, offset, missing,
+    interactions
         As for ``GPRegressor``.
     random_state, verbose
         As for ``GPRegressor``.
@@ -81,6 +82,7 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
         batch_size: int | None = None,
         covariance: str = "full",
         inference: str = "variational",
+        hyperparameters: str = "auto",
         draws: int = 500,
         warmup: int | None = None,
         chains: int = 4,
@@ -94,9 +96,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     ) -> None:
         super().__init__(
             kernel=kernel, likelihood=likelihood, frequencies=frequencies, domain=domain, edges=edges, engine=engine,
-            optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference, draws=draws,
-            warmup=warmup, chains=chains, sampler=sampler, priors=priors, random_state=random_state, verbose=verbose,
-            offset=offset, missing=missing, interactions=interactions,
+            optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference,
+            hyperparameters=hyperparameters, draws=draws, warmup=warmup, chains=chains, sampler=sampler, priors=priors,
+            random_state=random_state, verbose=verbose, offset=offset, missing=missing, interactions=interactions,
         )  # fmt: skip
         self.fit_intercept = fit_intercept
 

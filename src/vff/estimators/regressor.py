@@ -73,9 +73,9 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     hyperparameters : "auto", "maximise" or "integrate"
         The best ones are taken for known, or draws around them, weighted by bound and priors (those of Markov chains,
         docs/markov-chains.md), are averaged over: intervals of few rows then hold what they say, at no look at the rows
-        and a few dozen times the cost of a step of learning. "auto" averages with Gaussian noise where not knowing them
-        would add more than a tenth to the variance of f or of the noise, by an estimate that ``fit_.doubt`` keeps, and
-        takes them for known elsewhere and under other likelihoods.
+        and a few dozen times the cost of a step of learning. "auto" averages where not knowing them would add more than
+        a tenth to the variance of f or of Gaussian noise, by an estimate that ``fit_.doubt`` keeps, and takes them for
+        known elsewhere. ``kernel_``, ``noise_variance_`` and ``elbo_`` are those of the best ones.
     draws : int
         Of every Markov chain.
     warmup : int or None
@@ -176,14 +176,13 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     ) -> None:
         super().__init__(
             kernel=kernel, likelihood=likelihood, frequencies=frequencies, domain=domain, edges=edges, engine=engine,
-            optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference, draws=draws,
-            warmup=warmup, chains=chains, sampler=sampler, priors=priors, random_state=random_state, verbose=verbose,
-            offset=offset, missing=missing, interactions=interactions,
+            optimizer=optimizer, batch_size=batch_size, covariance=covariance, inference=inference,
+            hyperparameters=hyperparameters, draws=draws, warmup=warmup, chains=chains, sampler=sampler, priors=priors,
+            random_state=random_state, verbose=verbose, offset=offset, missing=missing, interactions=interactions,
         )  # fmt: skip
         self.noise_variance = noise_variance
         self.noise_std = noise_std
         self.normalize_y = normalize_y
-        self.hyperparameters = hyperparameters
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, noise_std: Any = None) -> Self:
         """Fit to a table X and a vector y.
@@ -291,9 +290,6 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
 
     def _noise(self, likelihood: AbstractLikelihood) -> float | None:
         return check_noise(self.noise_variance, error_bars=likelihood.known_errors)
-
-    def _hyperparameters(self) -> str:
-        return self.hyperparameters
 
     def _noise_std(self) -> str | int | None:
         return check_column("noise_std", self.noise_std)

@@ -48,7 +48,7 @@ def averaged_posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator)
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
     drawn = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P + 1))
-    averages = [total / model.moments.weight for total in model.moments.features_sums]
+    averages = model.averages or [total / model.moments.weight for total in model.moments.features_sums]
     return sampled_posterior(model, settings, drawn, averages)
 
 

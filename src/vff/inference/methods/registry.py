@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from vff.inference.methods.collapsed import Collapsed
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.integrated.method import Integrated
+from vff.inference.methods.integrated.sites import IntegratedSites
 from vff.inference.methods.natural.method import Natural
 from vff.inference.methods.structured.method import Structured
 from vff.inference.methods.task import FitTask, Method, Spec
@@ -67,7 +68,14 @@ class Chains(Method):
 
 
 METHODS: Registry[Method] = Registry(
-    "a method of inference", Integrated(), Collapsed(), Natural(), Structured(), CollapsedChains(), Chains()
+    "a method of inference",
+    Integrated(),
+    Collapsed(),
+    IntegratedSites(),
+    Natural(),
+    Structured(),
+    CollapsedChains(),
+    Chains(),
 )
 
 

@@ -5,6 +5,7 @@ Student-t with scale H^-1, whose tails cover what is not Gaussian, and are weigh
 own density. No row is looked at again: inside the domain features do not move with hyperparameters.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from vff.inference.learning.doubt import doubt
 from vff.inference.learning.log_prior import KnownPrior, LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import curvature_at, maximise
+from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.hyper import Parameter
 from vff.linalg import threads_for
 
@@ -49,7 +51,7 @@ class WeightedDraws(NamedTuple):
         return np.random.default_rng(0).permutation(which)
 
 
-def drawn(model: SumModel, parameters: list[Parameter]) -> WeightedDraws:
+def drawn(model: SumModel, parameters: Sequence[Parameter]) -> WeightedDraws:
     """Around the mode of bound and priors."""
     entries = tuple(
         None if own.prior is None else KnownPrior(own.prior, own.support, own.lower, own.unit) for own in parameters
@@ -94,9 +96,24 @@ def _objective(model: SumModel, theta: np.ndarray) -> float:
     return value if np.isfinite(value) else -np.inf
 
 
-def doubt_of(model: SumModel, theta: np.ndarray, parameters: list[Parameter]) -> float | None:
-    """What not knowing the hyperparameters adds to variances, relative to them; None where that is not known."""
+def matters_of(
+    model: SumModel, theta: np.ndarray, parameters: Sequence[Parameter], *, asked: bool
+) -> tuple[bool, float | None]:
+    """Whether hyperparameters are to be averaged over, and what not knowing them adds to variances, if that is known.
+
+    With ``asked``, wherever there is one that is not known.
+    """
+    if model.size > LARGEST_DIRECT:
+        if asked:
+            raise ValueError(
+                f"hyperparameters='integrate' factors a matrix of all {model.size} features for every draw, and takes "
+                f"at most {LARGEST_DIRECT}; use fewer frequencies or levels, or hyperparameters='maximise'"
+            )
+        return False, None
     free = np.array([own.prior is not None for own in parameters])
+    if not free.any():
+        return False, None
     with threads_for(model.factored):
         closed = model.at(theta)
-        return doubt(model, theta, closed, free) if model.expands(closed) else None
+        found = doubt(model, theta, closed, free) if model.expands(closed) else None
+    return asked or (found is not None and found > MATTERS), found

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.solver import LARGEST_DIRECT, processes
+from vff.inference.learning.solver import processes
 from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, training_rows, with_target
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
-from vff.inference.methods.integrated.draws import DRAWS, MATTERS, RESAMPLED, SETTINGS, doubt_of, drawn
+from vff.inference.methods.integrated.draws import DRAWS, RESAMPLED, SETTINGS, drawn, matters_of
 from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.posterior.exact import ExactMixture, ExactPosterior
 from vff.linalg import threads_for
@@ -25,15 +25,8 @@ class Integrated(Method):
 
     def accepts(self, spec: Spec) -> str | None:
         """Gaussian noise, where that is asked for or left open."""
-        if spec.hyperparameters == "auto" and spec.likelihood.conjugate and spec.covariance == "full":
-            return None
-        if spec.hyperparameters != "integrate":
+        if spec.hyperparameters == "maximise" or not spec.likelihood.conjugate:
             return ""
-        if not spec.likelihood.conjugate:
-            return (
-                "hyperparameters='integrate' is for Gaussian noise; with other likelihoods inference='mcmc' averages "
-                "over hyperparameters: use that, or hyperparameters='maximise'"
-            )
         return None if spec.covariance == "full" else not_gaussian(spec)
 
     def fit(self, task: FitTask) -> Fit:
@@ -47,22 +40,10 @@ class Integrated(Method):
         if not task.optimise or why_not is not None:
             return fit
         model = model_of(task).restricted(fit.history[-1].harmonics)
-        if model.size > LARGEST_DIRECT:
-            if not asked:
-                return fit
-            raise ValueError(
-                f"hyperparameters='integrate' factors a matrix of all {model.size} features for every draw, and takes "
-                f"at most {LARGEST_DIRECT}; use fewer frequencies or levels, or hyperparameters='maximise'"
-            )
         parameters = hyperparameters_of(fit, model, task, walls=True)
-        if all(own.prior is None for own in parameters):
-            return fit  # nothing that is not known
-        if not asked:
-            found = doubt_of(model, fit.history[-1].optimum.theta, parameters)
-            if found is None or found <= MATTERS:
-                return replace(fit, doubt=found)
-            fit = replace(fit, doubt=found)
-        return self._averaged(task, fit, model, parameters)
+        matters, doubt = matters_of(model, fit.history[-1].optimum.theta, parameters, asked=asked)
+        fit = replace(fit, doubt=doubt)
+        return self._averaged(task, fit, model, parameters) if matters else fit
 
     def _averaged(self, task: FitTask, fit: Fit, model: SumModel, parameters: list[Parameter]) -> Fit:
         task.progress(f"{DRAWS} draws of the hyperparameters around their mode")

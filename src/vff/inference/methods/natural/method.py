@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -44,16 +45,42 @@ class Natural(Method):
 
     def accepts(self, spec: Spec) -> str | None:
         """Any likelihood but that for which there is a closed form."""
-        other = spec.likelihood.conjugate or spec.covariance != "full" or spec.hyperparameters == "integrate"
-        return "" if other else None
+        return "" if spec.likelihood.conjugate or spec.covariance != "full" else None
 
     def fit(self, task: FitTask) -> Fit:
         """From the rows; those of an earlier fit, which are gone, are remembered by the sums of their sites."""
-        # a step that leaves float64 is refused by its bound
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if task.before is None or task.before.memory is None:
-                return fit_prepared(prepared(task))
-            return _fit_more(task, task.before, task.before.memory)
+        return ascended(task).fit
+
+
+@dataclass(frozen=True)
+class Ascended:
+    """Where natural gradients ended."""
+
+    task: FitTask
+    """As learning saw it."""
+    problem: SiteProblem
+    ascent: SiteAscent
+
+    @cached_property
+    def model(self) -> SumModel:
+        """Of the sites."""
+        model = self.ascent.last.iterate.model
+        return replace(model, averages=self.problem.oracle.averages(model.moments.request))
+
+    @cached_property
+    def fit(self) -> Fit:
+        """The record of the fit; of rows that came in pieces the bound is not known."""
+        found = _fit_of(self.task, self.problem, self.ascent, self.model)
+        return found if self.problem.memory is None else replace(found, elbo=np.nan)
+
+
+def ascended(task: FitTask) -> Ascended:
+    """To the top of the bound."""
+    # a step that leaves float64 is refused by its bound
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if task.before is None or task.before.memory is None:
+            return _of_first_rows(prepared(task))
+        return _of_more_rows(task, task.before, task.before.memory)
 
 
 def prepared(task: FitTask) -> FitTask:
@@ -91,6 +118,10 @@ def _check_given(task: FitTask) -> None:
 
 def fit_prepared(task: FitTask) -> Fit:
     """Of rows that are the first."""
+    return _of_first_rows(task).fit
+
+
+def _of_first_rows(task: FitTask) -> Ascended:
     sample, oracle = _sample(task), task.visited.all
     if sample is not None:
         task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
@@ -104,7 +135,7 @@ def fit_prepared(task: FitTask) -> Fit:
         ascent = _by_batches(problem, step, task.batch, task.progress)
     else:
         ascent = _ascend_and_revive(problem, step, task.progress)
-    return _fit_of(task, problem, ascent)
+    return Ascended(task, problem, ascent)
 
 
 def _tolerance(task: FitTask, oracle: RowOracle) -> float:
@@ -172,7 +203,7 @@ def _deal(rows: MemoryRows, size: int, rng: np.random.Generator) -> Iterator[Mem
         yield MemoryRows(rows.prepared.taken(pieces), rows.observed.taken(pieces), counted=False)
 
 
-def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
+def _of_more_rows(task: FitTask, before: Fit, memory: SiteMemory) -> Ascended:
     """The sites of the new rows, beside those of the old ones, from where these left everything."""
     observed = task.visited.observed
     if not memory.likelihood.standardised:
@@ -183,7 +214,7 @@ def _fit_more(task: FitTask, before: Fit, memory: SiteMemory) -> Fit:
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
     ascent = _ascend_and_revive(problem, max(steps, key=lambda step: step.elbo), task.progress)
-    return replace(_fit_of(task, problem, ascent), elbo=np.nan)
+    return Ascended(task, problem, ascent)
 
 
 def _starts_of_more(
@@ -299,11 +330,9 @@ def _first_stage(task: FitTask, whole: SumModel, power: float) -> Stage:
     return learn_from_sums(task, whole, 1.0, power=power, known={"free": whole.learnt, "gain": _FIRST_GAIN})[-1]
 
 
-def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent) -> Fit:
+def _fit_of(task: FitTask, problem: SiteProblem, ascent: SiteAscent, model: SumModel) -> Fit:
     """The record of the fit."""
     last, oracle, intercept_prior = ascent.last, problem.oracle, problem.intercept_prior
-    averages = oracle.averages(last.iterate.model.moments.request)
-    model = replace(last.iterate.model, averages=averages)
     stage = replace(last.iterate, model=model)
     known = stage.closed.intercept_posterior
     intercept = intercept_prior if known is None else intercept_prior + known.mean
