@@ -52,8 +52,8 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
     def __init__(
         self, kernel: Kernel | str | None, likelihood: Any, frequencies: Any, domain: Any, edges: Any, engine: str,
         optimizer: str | None, batch_size: int | None, covariance: Any, inference: str, hyperparameters: str,
-        draws: Any, warmup: Any, chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any, missing: str,
-        interactions: Any,
+        draws: Any, warmup: Any, chains: Any, sampler: Any, priors: Any, random_state: Any, verbose: int, offset: Any,
+        missing: str, interactions: Any,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.likelihood = likelihood
