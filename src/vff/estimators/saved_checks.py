@@ -384,8 +384,8 @@ def _check_samples(samples: Samples, kept: int) -> None:
     chains, draws, L = samples.t.shape
     _check_array(samples.t, (chains, draws, L), "draws")
     demand(len(samples.parameters) == L, f"{L} hyperparameters", len(samples.parameters))
-    names = [own.name for own in samples.parameters]
-    demand(len(set(names)) == L, "hyperparameters with different names", names)
+    demand(len({own.name for own in samples.parameters}) == L, "hyperparameters with different names", "others")
+    demand(all(own.real or own.lower >= 0.0 for own in samples.parameters), "lower ends of at least 0", "others")
     demand(samples.kept.dtype == np.int64 and samples.kept.shape == (kept,), f"{kept} draws", samples.kept.shape)
     demand(samples.kept.min() >= 0 and samples.kept.max() < chains * draws, "draws that exist", samples.kept)
     demand(samples.psi.ndim == 2 and len(samples.psi) == kept, "a likelihood for every draw", samples.psi.shape)
@@ -397,4 +397,4 @@ def _check_samples(samples: Samples, kept: int) -> None:
     for array in (*samples.stats.values(), *samples.function.values()):
         demand(array.shape == (chains, draws), f"shape {(chains, draws)}", array.shape)
     demand(samples.y is None, "no targets", "some")
-    _check_positive(samples.scale, "scale")
+    _check_positive(float(np.min([samples.scale, *(own.unit for own in samples.parameters)])), "scale")
