@@ -104,7 +104,7 @@ class AdditiveModel(ReadableMixin, DrawsMixin, EffectsMixin):
         errors = noise_std is not None
         spec = self._spec(growing, errors=errors)
         found = None if before is None else before.fit
-        if found is not None and found.samples is not None and not found.from_sums:
+        if found is not None and found.samples is not None and found.memory is None and not found.from_sums:
             raise ValueError(
                 "the rows seen so far were sampled, which leaves no sums to add to; fit all rows together, or begin "
                 "again with inference='variational'"
