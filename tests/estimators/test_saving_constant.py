@@ -22,7 +22,9 @@ OLD = Path(__file__).parents[1] / "data" / "cox_1.vff"
 
 
 def regressor(kernel: Any = SUM, likelihood: Any = "poisson", **how: Any) -> GPRegressor:
-    return GPRegressor(kernel, likelihood=likelihood, **{"frequencies": 4, **how}).fit(X, Y)
+    return GPRegressor(kernel, likelihood=likelihood, **{"frequencies": 4, "hyperparameters": "maximise", **how}).fit(
+        X, Y
+    )
 
 
 def iterative() -> GPRegressor:
@@ -46,7 +48,7 @@ def aged(model: Any) -> Any:
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "counts": regressor,
-    "two classes": lambda: GPClassifier(SUM, frequencies=4).fit(X, Y > 2.0),
+    "two classes": lambda: GPClassifier(SUM, frequencies=4, hyperparameters="maximise").fit(X, Y > 2.0),
     "iterative": iterative,
 }
 

@@ -312,5 +312,5 @@ def test_bayesian_optimisation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_coverage_of_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("few_rows", tmp_path, monkeypatch)
     rows = read("few_rows", tmp_path)
-    assert {row["hyperparameters"] for row in rows} == {"defaults", "flat", "integrated"}
+    assert {row["hyperparameters"] for row in rows} == {"default", "flat", "maximised"}
     assert all(0.0 <= row["function"] <= 1.0 for row in rows)

@@ -170,7 +170,7 @@ def weights_and_pieces(_: Path) -> Fitted:
 def with_likelihood(likelihood: Any, y: Callable[[dict[str, np.ndarray]], np.ndarray], **options: Any) -> Fitted:
     rows = table(150)
     kernel = Matern32(0, variance=0.5, lengthscale=3.0) + Categorical(1, variance=0.3)
-    settings: dict[str, Any] = {"frequencies": 5, "optimizer": None} | options
+    settings: dict[str, Any] = {"frequencies": 5, "optimizer": None, "hyperparameters": "maximise"} | options
     model = GPRegressor(kernel, likelihood=likelihood, **settings)
     return model.fit(matrix(rows, "x level"), y(rows)), asked("x level")
 

@@ -41,10 +41,9 @@ class GPClassifier(ClassificationMixin, AdditiveModel):
     fit_intercept : bool
         The latent function has a constant with a weak prior (standard deviation 10 around the constant that fits best),
         which is integrated out; with False its prior mean is zero and there is none.
-    batch_size, covariance, inference, hyperparameters, draws, warmup, chains, sampler, priors, offset, missing,
-    interactions
+    batch_size, covariance, inference, hyperparameters, draws, warmup, chains, sampler, priors
         As for ``GPRegressor``.
-    random_state, verbose
+    offset, missing, interactions, random_state, verbose
         As for ``GPRegressor``.
 
     Attributes

@@ -209,6 +209,7 @@ class CoxProcess(BaseEstimator):
             kernel,
             likelihood=Poisson(exposure=space.exposure),
             domain=domain or "auto",
+            hyperparameters="maximise",  # the mean of exp(f) is that of a Gaussian f, which averages are not
             **{name: value for name, value in self.get_params(deep=False).items() if name not in _OWN},
         )
 

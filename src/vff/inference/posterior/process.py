@@ -389,5 +389,5 @@ class Posterior:
 
 def chosen(S: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """n of S draws in random order; each as often as any other, give or take one."""
-    rounds = -(-n // S)
+    rounds = -(-int(n) // S)
     return np.concatenate([rng.permutation(S) for _ in range(rounds)])[:n]

@@ -51,12 +51,18 @@ class WeightedDraws(NamedTuple):
         return np.random.default_rng(0).permutation(which)
 
 
+def known_of(parameters: Sequence[Parameter]) -> LogPriors:
+    """Their priors, as learning adds them to the bound."""
+    return LogPriors(
+        tuple(
+            None if own.prior is None else KnownPrior(own.prior, own.support, own.lower, own.unit) for own in parameters
+        )
+    )
+
+
 def drawn(model: SumModel, parameters: Sequence[Parameter]) -> WeightedDraws:
     """Around the mode of bound and priors."""
-    entries = tuple(
-        None if own.prior is None else KnownPrior(own.prior, own.support, own.lower, own.unit) for own in parameters
-    )
-    model, free = replace(model, known=LogPriors(entries)), np.array([own is not None for own in entries])
+    model, free = replace(model, known=known_of(parameters)), np.array([own.prior is not None for own in parameters])
     optimum, _ = maximise(model, model.parameters.clip(np.array([own.t for own in parameters])), free=free)
     curvature = curvature_at(model, optimum.theta, free, _FLATTEST)
     alone = WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]), 1.0)

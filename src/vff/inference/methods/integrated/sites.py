@@ -13,7 +13,8 @@ from vff.inference.methods.averaged import EACH, averaged_posterior
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter, likelihood_parameters, term_parameters, with_priors
-from vff.inference.methods.integrated.draws import DRAWS, RESAMPLED, SETTINGS, drawn, matters_of
+from vff.inference.methods.integrated.draws import DRAWS, RESAMPLED, SETTINGS, drawn, known_of, matters_of
+from vff.inference.methods.natural.ascent import arrive, ascend
 from vff.inference.methods.natural.method import Ascended, ascended
 from vff.inference.methods.natural.row_sites import is_positive
 from vff.inference.methods.task import FitTask, Method, Spec
@@ -54,7 +55,19 @@ class IntegratedSites(Method):
         if not matters:
             return fit
         task.progress(f"{DRAWS} draws of the hyperparameters around their mode")
-        return _averaged(top, fit, parameters, _of_likelihood(top))
+        settled = _settled(top, parameters)
+        return _averaged(settled, fit, parameters, _of_likelihood(settled))
+
+
+def _settled(top: Ascended, parameters: list[Parameter]) -> Ascended:
+    """The sites at the mode of bound and priors, around which draws are: those of the best bound may be far from it."""
+    problem, last = replace(top.problem, known=known_of(parameters), grows=False), top.ascent.last
+    iterate = problem.settled(last.sums, last.iterate)
+    if iterate is None:
+        return top
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        first = arrive(problem, replace(iterate, free=top.model.learnt), last.psi, last.sums)
+        return replace(top, problem=problem, ascent=ascend(problem, first, tolerance=problem.tolerance))
 
 
 def _of_terms(top: Ascended) -> list[Parameter]:
