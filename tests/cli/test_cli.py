@@ -104,6 +104,13 @@ def test_fit_says_what_it_found(vff, folder, tmp_path):
     assert record["target"] == "load"
 
 
+@pytest.mark.parametrize(("how", "said"), [("integrate", "averaged over"), ("maximise", "taken for known")])
+def test_hyperparameters_are_averaged_over_or_taken_for_known(vff, folder, tmp_path, how, said):
+    ran = vff(*fit_words(folder, "loads.parquet"), "--hyperparameters", how, "--out", tmp_path / "m.vff")
+    assert ran.code == 0, ran.err
+    assert f"hyperparameters: {said}" in ran.out
+
+
 def test_csv_and_parquet_give_the_same_model(vff, folder, tmp_path):
     records = [
         vff(*fit_words(folder, name), "--out", tmp_path / f"{number}.vff", "--json").record

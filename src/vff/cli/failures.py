@@ -96,6 +96,7 @@ _SHELL_WORDS: dict[str, str | Callable[[re.Match[str]], str]] = {
         f"give --frequencies {shlex.quote(match['name'] + '=' + match['most'])}"
     ),
     r"frequencies=": "--frequencies ",
+    r"hyperparameters='(?P<how>[a-z]+)'": lambda match: f"--hyperparameters {match['how']}",
     rf"write fit\(frame, {_NAME}\)": lambda match: f"give --target {shlex.quote(match['name'])}",
     r"the target is named in fit": "the target is that of --target",
     r"normalize_y=False": "normalize_y=False of Python",

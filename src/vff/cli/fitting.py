@@ -34,7 +34,7 @@ from vff.likelihoods import AbstractLikelihood, binary_names, by_name, exposed_n
 from vff.words import shortened, shown
 
 _OF_ROWS = ("target", "terms", "weight", "noise_std", "offset", "likelihood", "exposure", "domain", "frequencies",
-            "edges", "interactions", "types", "delimiter", "checkpoint")  # fmt: skip
+            "edges", "interactions", "hyperparameters", "types", "delimiter", "checkpoint")  # fmt: skip
 Made = tuple[Any, Mapping[str, str], Mapping[str, Any]]
 """An estimator, units by column, and what a file should remember of where it comes from."""
 
@@ -168,6 +168,7 @@ def _make_model(options: Namespace, source: Source, units: dict[str, str]) -> GP
         "frequencies": frequencies(options.frequencies),
         "edges": "auto" if options.edges is None else options.edges,
         "interactions": getattr(options, "interactions", None),
+        "hyperparameters": getattr(options, "hyperparameters", None) or "auto",
         "missing": options.missing or "effect",
         "offset": options.offset,
     }

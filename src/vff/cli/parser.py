@@ -105,6 +105,8 @@ _MODEL: _Options = {
 _CHOSEN: _Options = {
     "--interactions": {"type": _pairs, "metavar": "auto|N", "help": "let products of two terms join the sum as long as "
                        "they pay: at most 5, or N; default: none"},
+    "--hyperparameters": {"choices": ("auto", "integrate", "maximise"), "help": "predictions average over what "
+                          "learning does not know of them where that matters, always, or never (default: auto)"},
 }  # fmt: skip
 _OBSERVED: _Options = {
     "--likelihood": {"choices": _Likelihoods(), "metavar": "NAME", "help": "how the target scatters: %(choices)s "
