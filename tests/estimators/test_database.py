@@ -131,6 +131,19 @@ def test_detail_of_one_column_is_seen_in_sums_by_value() -> None:
     assert found.rows_.highest_frequencies[0] >= 150
 
 
+def test_levels_may_be_more_than_values_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vff.estimators.grouped._MOST_VALUES", 100)
+    random = np.random.default_rng(0)
+    g, x = random.integers(600, size=N), random.integers(50, size=N)
+    y = random.normal(size=600)[g] + np.sin(x / 8) + 0.5 * random.normal(size=N)
+    rows = pa.table({"g": g, "x": x, "y": y})
+    model = GPRegressor(Categorical("g") + Matern32("x"))
+    found, expected = twin(model).fit(table(rows), "y"), in_memory(model, rows)
+    assert found.solver_ == expected.solver_ == "eliminating"
+    np.testing.assert_allclose(found.elbo_, expected.elbo_, rtol=1e-9)
+    np.testing.assert_allclose(found.coefficients().std, expected.coefficients().std, rtol=1e-5)
+
+
 def test_only_cells_move() -> None:
     rows = table()
     given(ADDITIVE).fit(rows, "y")

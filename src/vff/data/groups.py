@@ -17,8 +17,8 @@ from vff.words import shown
 if TYPE_CHECKING:
     from vff.data.database import DatabaseTable
 
-MOST_CELLS = 2**22
-"""Combinations of values of some columns that are fetched."""
+MOST_CELLS = 2**24
+"""Combinations of values of some columns that are fetched: with what is made of them, about 2 GiB."""
 _LARGEST = float(np.finfo(float).max)
 
 

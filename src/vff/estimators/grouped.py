@@ -16,7 +16,7 @@ from vff.factors import Kernel
 from vff.inference import WorkingSites
 from vff.moments import Cells, ColumnSummary, PassPlan, Profile, Whole, extent_of, moments_of_cells
 
-_MOST_VALUES = 2**14  # of one column, as many as are worked on in memory
+_MOST_VALUES = 2**14  # of one column of numbers, as many as are worked on in memory
 _TOGETHER = 2**16  # cells that are fetched for several sets at once, rather than asking for each
 _COUNTED = 20_000  # rows, among which combinations of values may be few
 
@@ -27,7 +27,7 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
     if not totals.n:
         return TableSummary(Binding((), ()), (), 0, 0.0, 0.0, None, NOWHERE)
     offset = totals.target / totals.weight if seen is None else seen
-    groups = {name: rows.grouped((name,), offset, _MOST_VALUES) for name in rows.features}
+    groups = {name: _by_value(rows, name, offset) for name in rows.features}
     table = Table.of(_side_by_side(groups, rows.roles))
     binding = resolve_columns(kernel, table, rows.roles.unmodelled, admits=admits)
     summaries, profiles = [], []
@@ -52,7 +52,7 @@ def look_at_groups(rows: DatabaseRows, kernel: Kernel | None, seen: float | None
 
 def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float, beyond: bool) -> Summed:
     """The sums of a plan, no row that must be kept as it is, and the engines."""
-    some = rows.grouped(rows.features[:1], offset, _MOST_VALUES)
+    some = _by_value(rows, rows.features[0], offset)
     if beyond:
         x = _columns(some, rows, binding, (0,))[0]
         raise ValueError(
@@ -65,6 +65,11 @@ def sum_groups(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: flo
     return Summed(moments, (), tuple(choices))
 
 
+def _by_value(rows: DatabaseRows, name: str, offset: float) -> Groups:
+    """Sums for every value of one column; of levels there may be as many as cells."""
+    return rows.grouped((name,), offset, MOST_CELLS if name in rows.roles.levels else _MOST_VALUES)
+
+
 def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list[str]:
     every = rows.roles.features or ()
     return [every[binding.columns[c].index] for c in columns]
@@ -72,15 +77,16 @@ def _names(rows: DatabaseRows, binding: Binding, columns: Sequence[int]) -> list
 
 def _cells(rows: DatabaseRows, binding: Binding, plan: PassPlan, offset: float) -> Callable[[tuple[int, ...]], Cells]:
     """Cells by columns; a bundle of sets is asked for when the first of them is."""
-    every = [_names(rows, binding, (c,)) for c in range(len(binding.columns))]
-    sizes = [rows.grouped(names, offset, _MOST_VALUES).w.size for names in every]  # asked before
+    every = _names(rows, binding, range(len(binding.columns)))
+    sizes = [_by_value(rows, name, offset).w.size for name in every]  # asked before
     bundles = bundled([one.columns for one in plan.sets], sizes, _TOGETHER)
 
     def cells(columns: tuple[int, ...]) -> Cells:
-        alone = len(columns) == 1
-        bundle = columns if alone else next(one for one in bundles if set(columns) <= set(one))
-        most = _MOST_VALUES if alone else MOST_CELLS
-        groups = rows.grouped(_names(rows, binding, bundle), offset, most)
+        if len(columns) == 1:
+            groups = _by_value(rows, every[columns[0]], offset)
+        else:
+            bundle = next(one for one in bundles if set(columns) <= set(one))
+            groups = rows.grouped(_names(rows, binding, bundle), offset, MOST_CELLS)
         return Cells(_columns(groups, rows, binding, columns), groups.w, groups.target)
 
     return cells
@@ -90,7 +96,7 @@ def summaries_of_groups(rows: DatabaseRows, binding: Binding, offset: float) -> 
     """The range and the values of every column, which a look has asked for before."""
     found = []
     for c, column in enumerate(binding.columns):
-        groups = rows.grouped(_names(rows, binding, (c,)), offset, _MOST_VALUES)
+        groups = _by_value(rows, *_names(rows, binding, (c,)), offset)
         values = np.unique(_columns(groups, rows, binding, (c,))[0])
         own = ColumnSummary(float(values[0]), float(values[-1]), values, rows.totals.n)
         found.append(own if column.levels is None else summary_of_levels(len(column.levels), rows.totals.n))
