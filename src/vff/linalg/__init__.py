@@ -5,7 +5,8 @@ The prior of one column, K of theory (4.2) with a border of theory §5, is ``Pos
 exchangeable effects a ``ScaledIdentity``, and a product of columns the ``Kronecker`` product of theirs. What a
 structure needs of an unstructured matrix to be contracted with it is a ``StructuredCotangent``, taken from a view of
 that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of terms, each with the structure that its
-features give it; of two columns of many levels, one that is zero nearly everywhere (``SparseBlock``). ``to_dense`` exists for tests; nothing here calls it.
+features give it, and between two columns of many levels only the pairs that rows have (``SparseBlock``). ``to_dense``
+exists for tests; nothing here calls it.
 """
 
 from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of

@@ -30,11 +30,11 @@ class SparseBlock:
         """From an array or a sparse matrix, without entries that are zero."""
         if isinstance(matrix, SparseBlock):
             return matrix
-        own = sparse.csr_array(matrix, dtype=float)
+        own = sparse.csr_array(np.asarray(matrix) if isinstance(matrix, np.ndarray) else matrix, dtype=float)
         own.sum_duplicates()
         own.eliminate_zeros()
         kind = np.int32 if own.nnz < 2**31 else np.int64
-        return cls(own.shape[1], own.indptr.astype(kind), own.indices.astype(kind), own.data)
+        return cls(int(np.shape(matrix)[1]), own.indptr.astype(kind), own.indices.astype(kind), own.data)
 
     @classmethod
     def zeros(cls, shape: tuple[int, int]) -> "SparseBlock":

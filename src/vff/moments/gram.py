@@ -141,7 +141,7 @@ def term_gram(term: TermRequest, letters: np.ndarray) -> AbstractSymmetric:
             letters = along(letters, d, lambda sums, basis=basis: basis.products().map @ sums)
         return Diagonal(np.ascontiguousarray(letters).reshape(-1))
     pair = TermPair(term, term)
-    return Dense(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes])))
+    return Dense(np.asarray(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes]))))
 
 
 def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:

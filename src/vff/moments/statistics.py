@@ -270,12 +270,7 @@ class Moments(KeyedByPairs):
         request = MomentRequest(tuple(terms))
         for pair, block in self.blocks.items():
             if s in pair:
-                turned = block if s == pair[0] else block.T
-                if isinstance(turned, SparseBlock):  # levels: every one stands somewhere else
-                    places = rows(np.arange(1.0, turned.shape[0] + 1.0))
-                    moved = turned.placed(np.argsort(places)[np.count_nonzero(places == 0.0) :], (places.size, turned.columns))
-                else:
-                    moved = rows(turned)
+                moved = _moved(block if s == pair[0] else block.T, rows)
                 moved = moved if s == pair[0] else moved.T
                 blocks[pair] = SparseBlock.of(moved) if request.pair(pair).sparse else moved
         sums = {"grams": tuple(grams), "projects": tuple(projects), "blocks": blocks}
@@ -299,6 +294,17 @@ class Moments(KeyedByPairs):
             raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.detail}")
         small = large.resized(M)
         return self._with_factor(s, d, small, large.to(small))
+
+
+def _moved(block: np.ndarray | SparseBlock, rows: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | SparseBlock:
+    """A change of the features of its rows; of levels, every one stands somewhere else then."""
+    if not isinstance(block, SparseBlock):
+        return rows(block)
+    places = rows(np.arange(1.0, block.shape[0] + 1.0))
+    (new,) = np.nonzero(places)
+    order = np.empty(block.shape[0], int)
+    order[places[new].astype(int) - 1] = new
+    return block.placed(order, (places.size, block.columns))
 
 
 def _onto(mine: Moments | None, theirs: Moments, share: float) -> Moments:

@@ -103,7 +103,7 @@ class IterativeSolver(Solver):
         prior, transform, moments = model.prior(setting), model.transform(setting), model.moments
         terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
         blocks = {
-            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
+            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(np.asarray(block)).T).T
             for (s, t), block in moments.blocks.items()
         }
         own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)

@@ -107,11 +107,13 @@ class Crossed(WrittenCovariance):
         """diag(X V X'), (L,)."""
         place, V = self._places[self.second], self.others
         across = V[place, self._rest]
-        found = np.einsum("lr,lr->l", self.reach @ V[np.ix_(self._rest, self._rest)] + 2.0 * (self.links @ across), self.reach)
+        found = np.einsum(
+            "lr,lr->l", self.reach @ V[np.ix_(self._rest, self._rest)] + 2.0 * (self.links @ across), self.reach
+        )
         corner, starts = V[place, place], self.links.starts
         counts = np.diff(starts)
         for some in _alike(counts):
-            each = starts[some, None] + np.arange(counts[some[0]])
+            each = starts[some, None] + np.arange(int(counts[some[0]]))
             k, x = self.links.places[each], self.links.entries[each]
             found[some] += np.einsum("lj,ljk,lk->l", x, corner[k[:, :, None], k[:, None, :]], x, optimize=True)
         return found

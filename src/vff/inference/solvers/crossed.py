@@ -48,9 +48,7 @@ class CrossedSums:
     others: NormalEquations
 
     @classmethod
-    def of(
-        cls, whole: NormalEquations, h: Both, terms: tuple[int, int], links: Links | None = None
-    ) -> "CrossedSums":
+    def of(cls, whole: NormalEquations, h: Both, terms: tuple[int, int], links: Links | None = None) -> "CrossedSums":
         """From the equations of all terms, and the sums of the features of these two."""
         G, b = whole.G, whole.b
         assert isinstance(G, BlockGram)
@@ -88,7 +86,7 @@ class CrossedSums:
         # of solutions that are off by r, Z'W + W'(Z - M W) is off by r^2
         C, n, Z = self.links.C.matrix, self.links.n, self.Z
         images = [(n[0] + t[0])[:, None] * W[0] + C @ W[1], (n[1] + t[1])[:, None] * W[1] + C.T @ W[0]]
-        E = sum(own.T @ w + w.T @ (own - image) for own, w, image in zip(Z, W, images, strict=True))
+        E = np.sum([own.T @ w + w.T @ (own - image) for own, w, image in zip(Z, W, images, strict=True)], axis=0)
         squares = tuple(w.T @ w for w in W)
         return Solved(system, W, 0.5 * (E + E.T), (squares[0], squares[1]))
 
@@ -148,7 +146,8 @@ class CrossedLinearGaussian(LinearGaussian):
     def precisions(self) -> tuple[float, float]:
         """kappa of both."""
         one, two = (self.prior.blocks[e] for e in self.sums.terms)
-        assert isinstance(one, ScaledIdentity) and isinstance(two, ScaledIdentity)
+        assert isinstance(one, ScaledIdentity)
+        assert isinstance(two, ScaledIdentity)
         return one.scale, two.scale
 
     @property

@@ -11,7 +11,7 @@ are two with C, and volume and traces are probed.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,9 +21,11 @@ from scipy.linalg import eigh
 from vff.linalg import Factor, NotPositiveDefinite, Solution, SparseBlock, conjugate_gradients, factorise
 
 LARGEST_FACTORED = 4500  # levels of the second column
-MOST_SECONDS = 4.0  # for a factor at one setting
+CHEAP_SECONDS = 0.2  # for a factor at one setting, which nobody waits for
 _PER_PRODUCT, _PER_FLOP = 15e-9, 4e-11  # seconds
-PROBES = 16
+_WRITTEN = 512  # rows of a product at a time
+LEAST_PROBES, _MOST_PROBES = 16, 128
+_GOOD_ERROR = 0.5  # nats
 _LEADING, _POWER_STEPS = 24, 4
 _TOLERANCE, _PROBE_TOLERANCE, _MOST_ITERATIONS = 1e-10, 1e-6, 1000
 _ERRORS = 3.0  # standard errors, the width of what is stated
@@ -41,12 +43,31 @@ class Links:
     C: SparseBlock
     """(L_1, L_2)."""
 
-    @property
+    @cached_property
     def factored(self) -> bool:
-        """Whether Q is written out: where that takes seconds."""
-        L = self.C.shape[1]
-        pairs = np.diff(self.C.starts).astype(float)
-        return L <= LARGEST_FACTORED and _PER_PRODUCT * float(pairs @ pairs) + _PER_FLOP * float(L) ** 3 < MOST_SECONDS
+        """Whether Q is written out: where that takes no time, or where probes know too little of it."""
+        L, pairs = self.C.shape[1], np.diff(self.C.starts).astype(float)
+        if L > LARGEST_FACTORED:
+            return False
+        seconds = _PER_PRODUCT * float(pairs @ pairs) + _PER_FLOP * float(L) ** 3
+        return seconds < CHEAP_SECONDS or self._tried > _GOOD_ERROR
+
+    @cached_property
+    def probes(self) -> int:
+        """As many as the bound takes to be known well, within reason."""
+        if self._tried <= _GOOD_ERROR:
+            return LEAST_PROBES
+        return int(min(_MOST_PROBES, np.ceil(LEAST_PROBES * (self._tried / _GOOD_ERROR) ** 2)))
+
+    @cached_property
+    def _unit(self) -> float:
+        """What a pair weighs on average."""
+        return float(self.C.entries.mean()) if self.C.entries.size else 1.0
+
+    @cached_property
+    def _tried(self) -> float:
+        """How far a few probes are off log |Q|, where levels are told apart by a row or so."""
+        return IteratedLinks(self, (self._unit, self._unit), LEAST_PROBES).error
 
     @cached_property
     def squares(self) -> sparse.csr_array:
@@ -56,13 +77,18 @@ class Links:
 
     def product(self, d: np.ndarray) -> np.ndarray:
         """C' diag(d) C, (L_2, L_2): every level of the first column adds the products of its own pairs."""
-        return (self.C.matrix.T @ sparse.csr_array(self.C.matrix * d[:, None])).toarray()
+        turned, weighed = self.C.T.matrix, sparse.csr_array(self.C.matrix * d[:, None])
+        L, found = self.C.columns, np.empty((self.C.columns, self.C.columns))
+        for start in range(0, L, _WRITTEN):
+            some = slice(start, start + _WRITTEN)
+            found[some] = (turned[some] @ weighed).toarray()
+        return found
 
     @cached_property
     def leading(self) -> np.ndarray:
         """Directions in which the columns stand in for one another most, the constant among them, (L_2, R)."""
         (n, m), C = self.n, self.C.matrix
-        unit = float(self.C.entries.mean()) if self.C.entries.size else 1.0
+        unit = self._unit
         d, root = 1.0 / (n + unit), 1.0 / np.sqrt(m + unit)
         some = min(_LEADING, m.size)
         U = np.random.default_rng(20240).standard_normal((m.size, some))
@@ -72,14 +98,9 @@ class Links:
             U = root[:, None] * (C.T @ (d[:, None] * (C @ (root[:, None] * U))))
         return root[:, None] * np.linalg.qr(U)[0]
 
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """Random signs, the same at every setting, (L_2, S)."""
-        return np.random.default_rng(20240).choice([-1.0, 1.0], size=(self.C.shape[1], PROBES))
-
     def at(self, t: Ratios) -> "LinkedLevels":
         """M at some ratios."""
-        return (FactoredLinks if self.factored else IteratedLinks)(self, t)
+        return FactoredLinks(self, t) if self.factored else IteratedLinks(self, t, self.probes)
 
 
 @dataclass(frozen=True)
@@ -169,7 +190,12 @@ class IteratedLinks(LinkedLevels):
     block of the leading directions U; Q^ = W Q W', W = (I + U (H^-1/2 - I) U') diag(Q)^-1/2, H that block before.
     """
 
-    iterations: list[int] = field(default_factory=list, compare=False, repr=False)
+    probes: int
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """Random signs, the same at every setting, (L_2, S)."""
+        return np.random.default_rng(20240).choice([-1.0, 1.0], size=(self.links.C.shape[1], self.probes))
 
     @cached_property
     def _root(self) -> np.ndarray:
@@ -215,17 +241,12 @@ class IteratedLinks(LinkedLevels):
     def _mv(self, v: np.ndarray) -> np.ndarray:
         return self._turned(self._plain(self._turned(v, -0.5)), -0.5)
 
-    def _iterated(self, v: np.ndarray, tolerance: float) -> Solution:
-        found = conjugate_gradients(self._mv, v, tolerance, _MOST_ITERATIONS)
-        self.iterations.append(max(own.size for own, _ in found.tridiagonal))
-        return found
-
     def solve_second(self, v: np.ndarray) -> np.ndarray:
-        return self.from_white(self._iterated(self.to_white(v), _TOLERANCE).X)
+        return self.from_white(conjugate_gradients(self._mv, self.to_white(v), _TOLERANCE, _MOST_ITERATIONS).X)
 
     @cached_property
     def _probed(self) -> Solution:
-        return self._iterated(self.links.signs, _PROBE_TOLERANCE)
+        return conjugate_gradients(self._mv, self.signs, _PROBE_TOLERANCE, _MOST_ITERATIONS)
 
     @cached_property
     def _remainders(self) -> np.ndarray:
@@ -240,19 +261,19 @@ class IteratedLinks(LinkedLevels):
 
     @property
     def error(self) -> float:
-        return _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(PROBES)
+        return _ERRORS * float(self._remainders.std(ddof=1)) / np.sqrt(self.probes)
 
     @cached_property
     def traces(self) -> tuple[float, float]:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
         """W'W exactly, and W'(Q^^-1 - I)W along the probes."""
         values, vectors = self._H
         C, d, root = self.links.C.matrix, self.d[:, None], self._root
-        away, signs = self.from_white(self._probed.X - self.links.signs), self.from_white(self.links.signs)
+        away, signs = self.from_white(self._probed.X - self.signs), self.from_white(self.signs)
         rotated, more = root * (self._U @ vectors), 1.0 / values - 1.0
         second = float(np.sum(root**2)) + float(more @ np.sum(rotated**2, axis=0))
-        second += float(np.sum(away * signs)) / PROBES
+        second += float(np.sum(away * signs)) / self.probes
         seen = d * (C @ np.concatenate([rotated, away, signs], axis=1))
-        k, S = more.size, PROBES
+        k, S = more.size, self.probes
         through = float(root[:, 0] ** 2 @ (self.links.squares.T @ self.d**2))
         through += float(more @ np.sum(seen[:, :k] ** 2, axis=0))
         through += float(np.sum(seen[:, k : k + S] * seen[:, k + S :])) / S
