@@ -55,7 +55,7 @@ def accumulated(engine: Engine, jobs, columns, w, weighted, cuts=()):
     for start, stop in pairwise([0, *sorted(cuts), w.size]):
         if start < stop:
             sums.add(rows_of(columns, slice(start, stop)), w[start:stop], weighted[start:stop])
-    return sums.read()
+    return [np.asarray(own) for own in sums.read()]
 
 
 def assert_laws(engine: Engine, jobs, columns, w, y, seed=0, cuts=()):

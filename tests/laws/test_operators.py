@@ -61,7 +61,7 @@ def test_logdet_and_own_inverse(K):
     assert K.inner(K.project_inverse()) == pytest.approx(K.shape[0], rel=1e-8)
 
 
-@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks"])
+@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks"])
 def test_trace_solve_and_sandwich(K, structure):
     """With a Gram matrix of any structure."""
     sizes = tuple(block.shape[0] for block in K.blocks) if hasattr(K, "blocks") else (K.shape[0],)
@@ -166,7 +166,7 @@ def leaves(kind: type) -> list[type]:
     return below or [kind]
 
 
-@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks"])
+@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks"])
 @pytest.mark.parametrize("sizes", [(5,), (3, 4, 2)])
 def test_a_gram_matrix_is_its_dense_self(structure, sizes, rng):
     gram, P = grams(sizes)[structure], sum(sizes)

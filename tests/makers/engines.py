@@ -193,6 +193,11 @@ def _missing() -> Iterator[Case]:
         yield Case(other, (GAPS + "integer", GAPS + "levels", "continuous"))
 
 
+def _pairs() -> Iterator[Case]:
+    for kinds in (("levels", "levels"), (GAPS + "levels", "levels"), (GAPS + "levels", GAPS + "levels")):
+        yield Case("pairs", kinds)
+
+
 MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
     "dense": _dense,
     "nufft": _nufft,
@@ -201,6 +206,7 @@ MAKERS: dict[str, Callable[[], Iterator[Case]]] = {
     "grouped": _grouped,
     "weighted": _weighted,
     "missing": _missing,
+    "pairs": _pairs,
 }
 
 

@@ -15,6 +15,7 @@ from vff.linalg import (
     PositiveBorderedLowRank,
     ScaledIdentity,
     SingularLowRank,
+    SparseBlock,
 )
 
 
@@ -113,8 +114,10 @@ def grams(sizes: tuple[int, ...]) -> dict[str, AbstractSymmetric]:
     parts = [Diagonal(rng.uniform(0.0, 3.0, size)) if s % 2 else Dense(symmetric(size)) for s, size in enumerate(sizes)]
     pairs = [(s, t) for s in range(len(sizes)) for t in range(s + 1, len(sizes))]
     between = {(s, t): rng.normal(size=(sizes[s], sizes[t])) for s, t in pairs}
+    seen = {pair: block * (rng.random(block.shape) < 0.4) for pair, block in between.items()}
     return {
         "dense": Dense(symmetric(P)),
         "diagonal": Diagonal(rng.uniform(0.0, 3.0, P)),
         "blocks": BlockGram(tuple(parts), between),
+        "sparse blocks": BlockGram(tuple(parts), {pair: SparseBlock.of(block) for pair, block in seen.items()}),
     }

@@ -81,7 +81,7 @@ def fit(spec: FitSpec, source: Source, before: Fitted | None = None, start: Fit 
                 check_sampling_size(data.request, data.prepared.n, spec.chains.draws * spec.chains.chains)
             else:
                 names, exchangeable = [term.key for term in rows.terms], rows.binding.exchangeable
-                check_size(data.request, names, spec.covariance, data.prepared.n, exchangeable)
+                check_size(data.request, names, spec.covariance, n := data.prepared.n, exchangeable, n)
             if last is not None and last.memory is not None:  # over the levels that are known now
                 last = replace(last, memory=replace(last.memory, sums=rows.moments))
             found = learnt(spec, rows, data, last)

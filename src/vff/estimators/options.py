@@ -177,10 +177,11 @@ def check_size(
     covariance: str = "full",
     rows: int = 0,
     exchangeable: Sequence[int] = (),
+    most_rows: float = np.inf,
 ) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""
     room, structured = _SHARE_OF_MEMORY * installed_memory(), covariance != "full"
-    whole = memory_needed(request, exchangeable)
+    whole = memory_needed(request, exchangeable, most_rows)
     needed = structured_memory(covariance, request, rows) if structured else whole  # pyright: ignore[reportArgumentType]
     if needed <= room:
         return
@@ -192,12 +193,12 @@ def check_size(
             "no features of rows"
         )
     worst = max(range(len(names)), key=lambda s: request.sizes[s])
-    fits = largest_that_fits(request, room, exchangeable)
+    fits = largest_that_fits(request, room, exchangeable, most_rows)
     advice = "leave a column or a term out"
     if fits is not None:
         harmonics = {name: M[0] if len(M) == 1 else M for name, M in zip(names, fits.harmonics, strict=True)}
         known = {name: M for name, M in harmonics.items() if M is not None}
-        less = memory_needed(fits, exchangeable) / 2**30
+        less = memory_needed(fits, exchangeable, most_rows) / 2**30
         advice = f"frequencies={known} would fit, with {fits.size} features in {less:.1f} GiB"
     raise ValueError(
         f"the kernel and frequencies make {request.size} features, most of them ({request.sizes[worst]}) for "

@@ -46,5 +46,5 @@ def lines_of_pass(progress: Callable[[str], None]) -> Callable[[Progress], None]
 
 def plan_text(request: MomentRequest, n: int, exchangeable: Sequence[int] = ()) -> str:
     """What a pass will take."""
-    needed = memory_needed(request, exchangeable) / 2**20
+    needed = memory_needed(request, exchangeable, n) / 2**20
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"

@@ -34,7 +34,7 @@ def _check_node(node: Moments, moments: Moments) -> None:
     numbers = np.array([node.weight, node.target, node.target_squared])
     demand(bool(np.isfinite(numbers).all()), "finite sums at every node", numbers.tolist())
     demand(set(node.blocks) == set(moments.blocks), "a block for every pair of terms", len(node.blocks))
-    pairs = [(node.blocks[pair], block) for pair, block in moments.blocks.items()]
+    pairs = [(np.asarray(node.blocks[pair]), np.asarray(block)) for pair, block in moments.blocks.items()]
     for own, other in ((node.grams, moments.grams), (node.projects, moments.projects)):
         demand(len(own) == len(other), "sums for every term", len(own))
         pairs += zip(own, other, strict=True)

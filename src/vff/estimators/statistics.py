@@ -237,7 +237,7 @@ def resolved(summary: TableSummary, options: Options, *, growing: bool) -> Stati
     requests, requested, highest_frequencies = zip(*settled, strict=True)
     request = beside_levels(MomentRequest(requests), requested, binding.exchangeable)
     names = [term.key for term in binding.terms]
-    check_size(request, names, options.covariance, exchangeable=binding.exchangeable)
+    check_size(request, names, options.covariance, exchangeable=binding.exchangeable, most_rows=summary.n)
     offset = summary.target / summary.weight
     zero = Moments.zero(request, offset) if options.covariance == "full" else no_sums(request, offset)
     kept = Options(*map(repr, options)), requested, highest_frequencies, from_data

@@ -5,7 +5,8 @@ The prior of one column, K of theory (4.2) with a border of theory §5, is ``Pos
 exchangeable effects a ``ScaledIdentity``, and a product of columns the ``Kronecker`` product of theirs. What a
 structure needs of an unstructured matrix to be contracted with it is a ``StructuredCotangent``, taken from a view of
 that matrix. The Gram matrix of the data (``BlockGram``) has blocks by pairs of terms, each with the structure that its
-features give it. ``to_dense`` exists for tests; nothing here calls it.
+features give it, and between two columns of many levels only the pairs that rows have (``SparseBlock``). ``to_dense``
+exists for tests; nothing here calls it.
 """
 
 from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of
@@ -19,6 +20,7 @@ from vff.linalg.identity import ScaledIdentity
 from vff.linalg.kronecker import Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.singular_low_rank import SingularLowRank
+from vff.linalg.sparse import SparseBlock
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
@@ -45,6 +47,7 @@ __all__ = [
     "ScaledIdentity",
     "SingularLowRank",
     "Solution",
+    "SparseBlock",
     "StructuredCotangent",
     "along",
     "apply_along",

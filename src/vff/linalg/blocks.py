@@ -10,6 +10,7 @@ import numpy as np
 from vff.linalg.arrays import slices_of
 from vff.linalg.dense import Dense
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
+from vff.linalg.sparse import SparseBlock
 from vff.linalg.views import MatrixView, Probes, StructuredCotangent
 
 
@@ -118,7 +119,7 @@ class BlockGram(_Blocks, AbstractSymmetric):
     """Blocks on the diagonal, each with its own structure, and those between them."""
 
     blocks: tuple[AbstractSymmetric, ...]
-    between: Mapping[tuple[int, int], np.ndarray]
+    between: Mapping[tuple[int, int], np.ndarray | SparseBlock]
     """(P_s, P_t) by pairs s < t; those that are not there are zero."""
 
     def mv(self, v: np.ndarray) -> np.ndarray:

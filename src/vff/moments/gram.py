@@ -7,10 +7,16 @@ from functools import cached_property
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
-from vff.linalg import AbstractSymmetric, Dense, Diagonal, MatrixView, along
+from vff.linalg import AbstractSymmetric, Dense, Diagonal, MatrixView, SparseBlock, along
 from vff.moments.rows import TermRequest, joint
 
 _PAIRS_AT_ONCE = 2**24
+SPARSE_FROM = 2**22  # entries between two columns of levels, from where on only those that rows have are kept
+
+
+def are_levels(letters: Letters, domain: Domain) -> bool:
+    """Whether every row of a column has one letter, which is one there."""
+    return domain.discrete and letters.local == 1
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,20 @@ class TermPair:
         found = [(side, axis) for axis in self.axes for side, term in enumerate(terms) if axis in term.axes]
         return [found.index((side, axis)) for side, term in enumerate(terms) for axis in term.axes]
 
-    def block(self, letters: np.ndarray) -> np.ndarray:
+    @cached_property
+    def sparse(self) -> bool:
+        """Whether these are two columns of so many levels that most pairs of them have no rows."""
+        terms = self.left, self.right
+        alone = all(len(term.axes) == 1 for term in terms) and len(self.axes) == 2
+        levels = alone and all(are_levels(term.bases[0].single, term.axes[0].domain) for term in terms)
+        return levels and self.left.size * self.right.size >= SPARSE_FROM
+
+    def block(self, letters: np.ndarray | SparseBlock) -> np.ndarray | SparseBlock:
         """sum w phi_s phi_t' (P_s, P_t) from the sums of products of letters."""
+        if self.sparse:
+            found = SparseBlock.of(letters)
+            return found if self._order == [0, 1] else found.T
+        letters = np.asarray(letters)
         tensor, axis = letters, 0
         for own in self._bases:
             tensor = _expanded(tensor, axis, *own) if len(own) == 2 else tensor
@@ -123,7 +141,7 @@ def term_gram(term: TermRequest, letters: np.ndarray) -> AbstractSymmetric:
             letters = along(letters, d, lambda sums, basis=basis: basis.products().map @ sums)
         return Diagonal(np.ascontiguousarray(letters).reshape(-1))
     pair = TermPair(term, term)
-    return Dense(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes])))
+    return Dense(np.asarray(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes]))))
 
 
 def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:

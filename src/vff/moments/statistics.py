@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Change
-from vff.linalg import BlockGram, along, slices_of
-from vff.moments.gram import features_sum, term_gram
+from vff.linalg import BlockGram, SparseBlock, along, slices_of
+from vff.moments.gram import TermPair, features_sum, term_gram
 from vff.moments.noise_nodes import crowded, shares_of
 from vff.moments.rows import ColumnRequest, TermRequest, joint
 
@@ -99,6 +99,15 @@ class MomentRequest:
         """Pairs s < t of terms."""
         return tuple(combinations(range(len(self.terms)), 2))
 
+    def pair(self, pair: Pair) -> TermPair:
+        """Two of the terms."""
+        return TermPair(*(self.terms[s] for s in pair))
+
+    def no_sums_between(self, pair: Pair) -> np.ndarray | SparseBlock:
+        """What no rows sum to."""
+        shape = self.sizes[pair[0]], self.sizes[pair[1]]
+        return SparseBlock.zeros(shape) if self.pair(pair).sparse else np.zeros(shape)
+
     def changes(self, smaller: "MomentRequest", without: int) -> list[tuple[slice, Callable[[np.ndarray], np.ndarray]]]:
         """What takes sums over features to those with fewer harmonics, and where these stand, of all terms but one."""
         kept = [s for s in range(len(self.terms)) if s != without]
@@ -122,7 +131,7 @@ class Moments(KeyedByPairs):
     target_squared: float
     grams: tuple[np.ndarray, ...]
     projects: tuple[np.ndarray, ...]
-    blocks: Mapping[Pair, np.ndarray]
+    blocks: Mapping[Pair, np.ndarray | SparseBlock]
     nodes: Mapping[float, "Moments"] = field(default_factory=dict)
     """Where rows have variances of their own, the same sums by node of these (``error_bars``); they add up to these."""
 
@@ -130,7 +139,7 @@ class Moments(KeyedByPairs):
     def zero(cls, request: MomentRequest, offset: float = 0.0) -> "Moments":
         grams = tuple(np.zeros(term.double_shape) for term in request.terms)
         projects = tuple(np.zeros(size) for size in request.sizes)
-        blocks = {(s, t): np.zeros((request.sizes[s], request.sizes[t])) for s, t in request.pairs}
+        blocks = {pair: request.no_sums_between(pair) for pair in request.pairs}
         return cls(request, 0, 0.0, offset, 0.0, 0.0, grams, projects, blocks)
 
     def _combine(self, other: "Moments", sign: int) -> "Moments":
@@ -258,13 +267,14 @@ class Moments(KeyedByPairs):
             return changed.reshape(terms[s].size, *sums.shape[1:])
 
         projects[s] = rows(projects[s])
+        request = MomentRequest(tuple(terms))
         for pair, block in self.blocks.items():
-            if s == pair[0]:
-                blocks[pair] = rows(block)
-            elif s == pair[1]:
-                blocks[pair] = rows(block.T).T
+            if s in pair:
+                moved = _moved(block if s == pair[0] else block.T, rows)
+                moved = moved if s == pair[0] else moved.T
+                blocks[pair] = SparseBlock.of(moved) if request.pair(pair).sparse else moved
         sums = {"grams": tuple(grams), "projects": tuple(projects), "blocks": blocks}
-        whole = replace(self, request=MomentRequest(tuple(terms)), **sums)
+        whole = replace(self, request=request, **sums)
         return self._with_nodes(whole, lambda node: node.with_request(s, d, column, change))
 
     def restricted(self, harmonics: Sequence[Sequence[int | None]]) -> "Moments":
@@ -284,6 +294,17 @@ class Moments(KeyedByPairs):
             raise ValueError(f"harmonics up to {M} were asked for; these sums stop at {large.detail}")
         small = large.resized(M)
         return self._with_factor(s, d, small, large.to(small))
+
+
+def _moved(block: np.ndarray | SparseBlock, rows: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | SparseBlock:
+    """A change of the features of its rows; of levels, every one stands somewhere else then."""
+    if not isinstance(block, SparseBlock):
+        return rows(block)
+    places = rows(np.arange(1.0, block.shape[0] + 1.0))
+    (new,) = np.nonzero(places)
+    order = np.empty(block.shape[0], int)
+    order[places[new].astype(int) - 1] = new
+    return block.placed(order, (places.size, block.columns))
 
 
 def _onto(mine: Moments | None, theirs: Moments, share: float) -> Moments:

@@ -7,7 +7,7 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.inference.learning.solver import choose_solver, eliminable, most_probes
+from vff.inference.learning.solver import choose_solver, crossing, eliminable, most_probes
 from vff.inference.solvers.level_sums import MOST_AT_NODES
 from vff.inference.solvers.whitening import CORNER
 from vff.moments import ColumnSummary, MomentRequest, RowBlock, lattice_size
@@ -21,6 +21,11 @@ _LEAST_IN_PRODUCT = 1
 _WIDER = 2.6  # times the features of a product, that are summed for growth to choose among
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
+_PAIR = 1.5  # numbers that a pair of levels takes: its weight, and where it stands
+_VECTORS_OF_PAIRS = 160  # vectors of levels alive at once during the iterations
+_SQUARES_OF_LEVELS = (
+    4  # matrices of the second of two columns of levels alive at once: a factor, an inverse, what is kept
+)
 _MOST_ACROSS = 2**27  # numbers that levels share with other terms, a gibibyte
 _LATTICES, _VECTORS = 3, 8  # arrays of that many probes alive at once during the iterations
 
@@ -121,16 +126,32 @@ def rows_beyond(
     return tuple(tails)
 
 
-def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
-    """Bytes at the peak, for the sums and for the solver that will be used."""
+def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = (), rows: float = np.inf) -> int:
+    """Bytes at the peak, for the sums and for the solver that will be used; ``rows`` are so many at most."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
-    blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
+    blocks = 3.0 * sum(_between(request, s, t, rows) for s, t in request.pairs)
     chosen = choose_solver(request, None, exchangeable)
     if chosen.name == "eliminating":
         solver = _eliminating(request, exchangeable)
+    elif chosen.name == "crossed":
+        solver = _crossed(request, exchangeable, rows)
     else:
         solver = _SQUARES * request.size**2 if chosen.exact else _iterative(request)
-    return _NUMBER * (sums + blocks + solver)
+    return _NUMBER * int(sums + blocks + solver)
+
+
+def _between(request: MomentRequest, s: int, t: int, rows: float) -> float:
+    """Numbers of the block of two terms."""
+    every = request.sizes[s] * request.sizes[t]
+    return min(every, _PAIR * rows) if request.pair((s, t)).sparse else every
+
+
+def _crossed(request: MomentRequest, exchangeable: Sequence[int], rows: float) -> float:
+    """Numbers beside the sums: pairs of levels, vectors of iterations, and the covariance of the second column."""
+    one, two = crossing(request, exchangeable) or (0, 0)
+    L, R = request.sizes[two], request.size - request.sizes[one] - request.sizes[two]
+    pairs = _between(request, min(one, two), max(one, two), rows)
+    return 3 * pairs + (request.size - R) * (4 * R + _VECTORS_OF_PAIRS) + _SQUARES_OF_LEVELS * (L + R) ** 2
 
 
 def _eliminating(request: MomentRequest, exchangeable: Sequence[int]) -> int:
@@ -145,9 +166,13 @@ def beside_levels(
     request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Sequence[int]
 ) -> MomentRequest:
     """With as many harmonics as levels leave room for, where they are free: every level sums every other feature."""
-    e, share, free = eliminable(request, exchangeable), 1.0, [[M is None for M in own] for own in requested]
-    smaller = request
-    while e is not None and request.sizes[e] * (smaller.size - request.sizes[e]) > _MOST_ACROSS and share > 1e-2:
+    share, free = 1.0, [[M is None for M in own] for own in requested]
+    smaller, solver = request, choose_solver(request, None, exchangeable)
+    most = _MOST_ACROSS if solver.name in ("eliminating", "crossed") else np.inf
+    while share > 1e-2:
+        left = solver.factored(smaller, exchangeable)
+        if (smaller.size - left) * left <= most:
+            break
         share *= 0.9
         smaller = fewer(request, share, _LEAST_M // 2, free)
     return smaller
@@ -161,13 +186,15 @@ def _iterative(request: MomentRequest) -> int:
     return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
 
 
-def largest_that_fits(request: MomentRequest, room: float, exchangeable: Sequence[int] = ()) -> MomentRequest | None:
+def largest_that_fits(
+    request: MomentRequest, room: float, exchangeable: Sequence[int] = (), rows: float = np.inf
+) -> MomentRequest | None:
     """The same terms with harmonics cut alike until they fit; None when even two per column do not."""
     share = 1.0
     while True:
         share *= 0.9
         smaller = fewer(request, share, 2)
-        if memory_needed(smaller, exchangeable) <= room:
+        if memory_needed(smaller, exchangeable, rows) <= room:
             return smaller
         if all(M is None or M <= 2 for term in smaller.harmonics for M in term):
             return None

@@ -10,7 +10,7 @@ import numpy as np
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.curvature import slopes_of
 from vff.inference.learning.log_prior import LogPriors
-from vff.inference.learning.separated import hand_on, prior_variance_sums, separated
+from vff.inference.learning.separated import crossed, hand_on, prior_variance_sums, separated
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.learning.tails import slopes_of_tails
@@ -18,6 +18,7 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.direct import NormalEquations, moved_gram
 from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.expansion import Slopes
@@ -146,6 +147,11 @@ class SumModel:
     def eliminated(self) -> tuple[int, SeparateSums]:
         """Which term is eliminated, and its sums apart from those of the others."""
         return separated(self)
+
+    @cached_property
+    def crossed(self) -> CrossedSums:
+        """Sums of two columns of many levels apart from the others."""
+        return crossed(self)
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""

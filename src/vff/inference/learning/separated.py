@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.inference.learning.solver import eliminable
+from vff.inference.learning.solver import crossing, eliminable
+from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.eliminated import SeparateSums
+from vff.inference.solvers.links import Links
 
 if TYPE_CHECKING:
     from vff.inference.learning.model import SumModel
@@ -18,12 +20,22 @@ def separated(model: "SumModel") -> tuple[int, SeparateSums]:
     return e, SeparateSums.of(model.inside, model.features_sums[e], e, interpolated=not model.sites)
 
 
+def crossed(model: "SumModel", links: Links | None = None) -> CrossedSums:
+    """The sums of two terms of levels apart from those of the others."""
+    pair = crossing(model.moments.request, model.exchangeable)
+    assert pair is not None
+    h = model.features_sums
+    return CrossedSums.of(model.inside, (h[pair[0]], h[pair[1]]), pair, links)
+
+
 def hand_on(model: "SumModel", fewer: "SumModel") -> None:
     """Tell a model with fewer harmonics what is known of its levels: sums at nodes are maps of those that are there."""
     if "eliminated" in vars(model) and fewer.solver is model.solver:
         e, sums = model.eliminated
         changes = model.moments.request.changes(fewer.moments.request, without=e)
         vars(fewer)["eliminated"] = e, sums.changed(fewer.inside, e, changes)
+    if "crossed" in vars(model) and fewer.solver is model.solver:
+        vars(fewer)["crossed"] = crossed(fewer, model.crossed.links)
 
 
 def prior_variance_sums(model: "SumModel") -> tuple[np.ndarray | None, ...]:

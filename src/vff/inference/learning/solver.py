@@ -9,7 +9,8 @@ import numpy as np
 
 from vff.factors import StackedTransform
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.posterior import Direct, Eliminated, Posterior, Probed, TermProcess
+from vff.inference.posterior import Crossed, Direct, Eliminated, Posterior, Probed, TermProcess
+from vff.inference.solvers.crossed import CrossedLinearGaussian
 from vff.inference.solvers.direct import DirectLinearGaussian, moved_gram
 from vff.inference.solvers.eliminated import EliminatedLinearGaussian, Elimination
 from vff.inference.solvers.iterative import IterativeLinearGaussian
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _LOW_RANK = 16.0  # operations of the form for few rows beside one of a Cholesky factor: it pays from a quarter on
 _ELIMINATION = 300.0**3  # operations that sums over levels cost beside the factor: not worth it for a handful
+_CROSSING = 400.0**3  # operations that iterations over pairs of levels cost beside the factor
+MOST_CROSSED = 12_000  # levels of the second column, whose covariance is written out once, at the end
 _GOOD_VARIANCE = 2.5e-3  # relative standard error
 _MOST_PROBES, _MOST_WHEN_LARGE, _LARGE = 192, 96, 20_000  # probes for it, and features
 
@@ -100,7 +103,7 @@ class IterativeSolver(Solver):
         prior, transform, moments = model.prior(setting), model.transform(setting), model.moments
         terms = whitened_terms(model.lattice, model.terms, setting.terms, prior, 1.0 / setting.noise)
         blocks = {
-            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(block).T).T
+            (s, t): transform.transforms[t].forward(transform.transforms[s].forward(np.asarray(block)).T).T
             for (s, t), block in moments.blocks.items()
         }
         own = transform.forward(moments.project), moments.target_squared, model.weight, model.prior_trace(setting)
@@ -182,9 +185,55 @@ class EliminatingSolver(Solver):
         return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
 
 
+class CrossedSolver(Solver):
+    """A factor of all terms but two columns of many levels, of which few pairs have rows."""
+
+    name, exact = "crossed", True
+
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+        pair = crossing(request, exchangeable)
+        if pair is None or request.sizes[pair[1]] > MOST_CROSSED:
+            return None
+        left = self.factored(request, exchangeable)
+        return float(left) ** 3 + _CROSSING if left <= LARGEST_DIRECT else None
+
+    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+        pair = crossing(request, exchangeable)
+        return request.size - sum(request.sizes[e] for e in pair or ())
+
+    def at(self, model: "SumModel", setting: Hyperparameters) -> CrossedLinearGaussian:
+        sums, prior, transform = model.crossed, model.prior(setting), model.transform(setting)
+        sizes = model.moments.request.sizes
+        blocks = list(prior.blocks)
+        for e in sums.terms:
+            blocks[e] = ScaledIdentity(sizes[e], 1.0 / setting.terms[e]["variance"])
+        others = StackedTransform(tuple(own for s, own in enumerate(transform.transforms) if s not in sums.terms))
+        inside = sums.others
+        equations = replace(inside, b=others.forward(inside.b), G=moved_gram(inside.G, others, ()))
+        how = {"sites": model.sites, "intercept": model.intercept_at(setting), "row_noise": model.row_noise}
+        return CrossedLinearGaussian(
+            BlockDiagonal(tuple(blocks)), transform.forward(model.moments.project), model.inside.yy, model.weight,
+            model.prior_trace(setting), setting.noise, equations, sums, others, **how,
+        )  # fmt: skip
+
+    def posterior(self, form: CrossedLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
+        terms, centre = processes(model, setting), model.centre(setting)
+        covariance = Crossed.of(form, terms)
+        own = covariance.own_times(centre)
+        return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
+
+
 SOLVERS: Registry[Solver] = Registry(
-    "a solver", DirectSolver(), IterativeSolver(), LowRankSolver(), EliminatingSolver()
+    "a solver", DirectSolver(), IterativeSolver(), LowRankSolver(), EliminatingSolver(), CrossedSolver()
 )
+
+
+def crossing(request: MomentRequest, exchangeable: Sequence[int]) -> tuple[int, int] | None:
+    """The two largest terms of levels, where few pairs of these have rows; None without."""
+    found = sorted((s for s in exchangeable if request.terms[s].bases[0].orthogonal), key=lambda s: -request.sizes[s])
+    one, two = found[:2] if len(found) > 1 else (0, 0)
+    pair = request.pair((min(one, two), max(one, two)))
+    return (one, two) if one != two and pair.sparse else None
 
 
 def eliminable(request: MomentRequest, exchangeable: Sequence[int]) -> int | None:

@@ -1,5 +1,6 @@
 """The posterior process, written once, and the kinds of covariance of its coefficients."""
 
+from vff.inference.posterior.crossed import Crossed
 from vff.inference.posterior.direct import Averaged, Direct, covariance_root
 from vff.inference.posterior.eliminated import Eliminated
 from vff.inference.posterior.pieces import Pieces
@@ -10,6 +11,7 @@ from vff.inference.posterior.term import TermProcess, Written
 
 __all__ = [
     "Averaged",
+    "Crossed",
     "Direct",
     "EffectAt",
     "Eliminated",

@@ -5,6 +5,7 @@ from vff.moments.engines.dense import DenseEngine
 from vff.moments.engines.grid import GridEngine
 from vff.moments.engines.grouped import GroupedEngine
 from vff.moments.engines.missing import MissingEngine
+from vff.moments.engines.pairs import PairsEngine
 from vff.moments.engines.spread import NufftEngine
 from vff.moments.engines.table import TableEngine
 from vff.moments.engines.weighted import WeightedEngine
@@ -36,6 +37,7 @@ def choose(work: Work) -> Choice:
 
 ENGINES: Registry[Engine] = Registry(
     "an engine",
+    PairsEngine(),
     DenseEngine(),
     NufftEngine(),
     TableEngine(),

@@ -91,7 +91,7 @@ def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths
 def _evaluated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     d = pivot(Work(0, [job], columns).values, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
-    at_values = np.tensordot(column.letters(job.letters[d]), coefficients, axes=(1, d))
+    at_values = np.moveaxis(column.at_values(job.letters[d], coefficients, d), d, 0)
     rest, (order, begins) = job.without(d), groups(column)
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):

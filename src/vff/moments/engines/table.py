@@ -75,8 +75,10 @@ class TableEngine(Engine):
 
 def _at_values(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     """A function of the letters at every combination of values, flat."""
-    every = [column.letters(letters) for column, letters in zip(columns, job.letters, strict=True)]
-    return every[0] @ coefficients if len(every) == 1 else contract(coefficients, every).reshape(-1)
+    growth = [column.known_values.size / letters.size for column, letters in zip(columns, job.letters, strict=True)]
+    for d in np.argsort(growth, kind="stable"):  # what shrinks it most comes first
+        coefficients = columns[d].at_values(job.letters[d], coefficients, int(d))
+    return coefficients.reshape(-1)
 
 
 class _Counts(Accumulator):
