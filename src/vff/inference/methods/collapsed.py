@@ -220,7 +220,7 @@ def learn_from_sums(
         return [learn(sized, start.theta, **(known or {}), **how)]
     # what is too large to factor starts from what fewer harmonics learnt
     small = learn(shrunk(sized), start.theta, **how)
-    more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
+    more = {"curvature": small.optimum.curvature, "free": small.free}
     return [small, learn(sized, small.optimum.theta, rough=True, **more, **how)]
 
 
