@@ -263,11 +263,9 @@ def grow(
         grows = wanted != last.harmonics
         if not grows and not last.rough:
             return stages
-        larger, theta, curvature = model.restricted(wanted) if grows else last.model, last.optimum.theta, None
-        if optimise:
-            curvature = last.optimum.curvature
-            theta = _foresee(last, larger, curvature) if grows else theta
-        more = {"curvature": curvature, "free": last.free, "first": None if grows else last.closed}
+        larger = model.restricted(wanted) if grows else last.model
+        theta = foreseen(last, larger) if grows and optimise else last.optimum.theta
+        more = {"curvature": last.optimum.curvature, "free": last.free, "first": None if grows else last.closed}
         stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
         if grows:
             stages.append(stage)
@@ -360,9 +358,9 @@ def _tails(stage: Stage, s: int) -> list[float]:
     return tails
 
 
-def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.ndarray:
+def foreseen(last: Stage, large: SumModel) -> np.ndarray:
     """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
-    theta, small = last.optimum.theta, last.model
+    theta, small, curvature = last.optimum.theta, last.model, last.optimum.curvature
     if curvature is None:
         return theta
     gain = small.pull_back(theta, last.closed.gap_cotangents)
