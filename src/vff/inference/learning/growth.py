@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import curvature_at, maximise, polish, with_enough_noise
+from vff.inference.learning.optimise import maximise, with_enough_noise
 from vff.inference.learning.records import Optimum
 from vff.inference.learning.sizes import edf_by_term, edf_of_detail
 from vff.inference.model.term import Term
@@ -88,14 +88,15 @@ def learn(
     optimise: bool,
     progress: Callable[[str], None],
     curvature: np.ndarray | None = None,
-    elbo: float | None = None,
     free: np.ndarray | None = None,
     rough: bool = False,
     gain: float | None = None,
+    first: LinearGaussian | None = None,
 ) -> Stage:
-    """Hyperparameters at fixed harmonics; ``curvature`` and ``elbo`` come from a smaller model, if there was one.
+    """Hyperparameters at fixed harmonics; ``curvature`` comes from a smaller model, if there was one.
 
-    A step that gains less than ``gain`` nats is the last; by default, one that gains nothing.
+    A step that gains less than ``gain`` nats is the last; by default, one that gains nothing. ``first`` is the model at
+    the start, where it is known already.
     """
     free = model.learnt if free is None else free
     if model.factored > _MANY_FEATURES:
@@ -103,16 +104,14 @@ def learn(
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
     with threads_for(model.factored):
         if optimise:
-            start, first = with_enough_noise(model, model.parameters.clip(start), free)
+            if first is None:
+                start, first = with_enough_noise(model, model.parameters.clip(start), free)
             if model.expands(first):  # a search that is cheap, and ends where the top is and not where rounding says
                 start, first = _best_of(model, start, first, free)
-            elif curvature is None and _worth_seeing(model):
-                # seeing the bound's shape first takes fewer evaluations than finding it on the way
-                curvature, elbo = curvature_at(model, start, free), first.objective
             # where features are many and still miss much, the last bit of learning is not worth its time
             hasty = rough or model.factored > _MANY_FEATURES
             gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
-            optimum, closed = maximise(model, start, curvature, elbo, free, gain, first)
+            optimum, closed = maximise(model, start, curvature, free, gain, first)
             if not rough:
                 optimum, closed, free = _settled(model, optimum, closed, free, gain)
         else:
@@ -152,11 +151,6 @@ def _best_of(
     return optimum.theta, closed
 
 
-def _worth_seeing(model: SumModel) -> bool:
-    """Whether parameters are many, of very different scales, or looking costs next to nothing."""
-    return not model.iterative and (len(model.terms) > 1 or model.known is not None or model.rank is not None)
-
-
 def _text(harmonics: Harmonics) -> str:
     return ", ".join(" x ".join("-" if M is None else str(M) for M in term) for term in harmonics)
 
@@ -167,16 +161,13 @@ def _settled(
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
     while True:
         optimum, closed, kept = _without_nothings(model, optimum, closed, free)
-        # the last digits of what was learnt from sites can wait until they have settled
-        large = model.factored > _MANY_FEATURES or model.sites
         if np.array_equal(kept, free):
             revived = _revived(model, optimum, free)
             if revived is None:
-                return (optimum, closed, free) if large else (*polish(model, optimum, closed, free), free)
+                return optimum, closed, free
             optimum, kept = revived
         free, before = kept, optimum
-        curvature = before.curvature if large else curvature_at(model, before.theta, free)
-        optimum, closed = maximise(model, before.theta, curvature, before.elbo, free, gain)
+        optimum, closed = maximise(model, before.theta, before.curvature, free, gain)
         optimum = optimum.after(before)
 
 
@@ -272,28 +263,14 @@ def grow(
         grows = wanted != last.harmonics
         if not grows and not last.rough:
             return stages
-        larger, theta, curvature = model.restricted(wanted) if grows else last.model, last.optimum.theta, None
-        if optimise:
-            curvature = _shape(last, larger)
-            theta = _foresee(last, larger, curvature) if grows else theta
-        more = {"curvature": curvature, "elbo": last.optimum.elbo, "free": last.free}
+        larger = model.restricted(wanted) if grows else last.model
+        theta = foreseen(last, larger) if grows and optimise else last.optimum.theta
+        more = {"curvature": last.optimum.curvature, "free": last.free, "first": None if grows else last.closed}
         stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
         if grows:
             stages.append(stage)
         else:
             stages[-1] = replace(stage, optimum=stage.optimum.after(last.optimum))
-
-
-def _shape(last: Stage, larger: SumModel) -> np.ndarray | None:
-    """Curvature of the bound at the last optimum, by looking at it or as far as the last steps saw it.
-
-    Looking takes an evaluation per parameter at the last size and saves about a third as many at the larger.
-    """
-    near = larger.factored**3 < 3 * last.model.factored**3 or last.model.factored > _MANY_FEATURES
-    if len(last.model.terms) > 1 and near:
-        return last.optimum.curvature
-    with threads_for(last.model.factored):
-        return curvature_at(last.model, last.optimum.theta, last.free)
 
 
 def _stuck(stages: list[Stage]) -> np.ndarray:
@@ -381,9 +358,9 @@ def _tails(stage: Stage, s: int) -> list[float]:
     return tails
 
 
-def _foresee(last: Stage, large: SumModel, curvature: np.ndarray | None) -> np.ndarray:
+def foreseen(last: Stage, large: SumModel) -> np.ndarray:
     """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
-    theta, small = last.optimum.theta, last.model
+    theta, small, curvature = last.optimum.theta, last.model, last.optimum.curvature
     if curvature is None:
         return theta
     gain = small.pull_back(theta, last.closed.gap_cotangents)

@@ -35,8 +35,6 @@ LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
-_LARGEST_BOUND = 1e6  # nats
-
 _FEATURES_PER_ROW = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
 
@@ -384,11 +382,8 @@ class SumModel:
         return slopes if self.known is None else slopes + cotangents.log_prior * self.known.slope(theta)
 
     def expands(self, closed: LinearGaussian) -> bool:
-        """Whether second derivatives are known: sums that move with hyperparameters are not expanded.
-
-        Nor are bounds so large that rounding hides what is left to gain, of heavy rows without noise.
-        """
-        return closed.expansion is not None and not self.tails and abs(closed.objective) < _LARGEST_BOUND
+        """Whether second derivatives are known: sums that move with hyperparameters are not expanded."""
+        return closed.expansion is not None and not self.tails
 
     def slopes(self, theta: np.ndarray, closed: LinearGaussian) -> Slopes:
         """First and second derivatives of what learning climbs."""

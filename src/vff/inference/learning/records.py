@@ -30,7 +30,7 @@ class Model(Protocol[F]):
         ...
 
     def expands(self, closed: F, /) -> bool:
-        """Whether second derivatives are known, and not by differences alone."""
+        """Whether second derivatives are known."""
         ...
 
     def slopes(self, theta: np.ndarray, closed: F, /) -> Slopes:
@@ -55,6 +55,15 @@ class Optimum:
     message: str
     curvature: np.ndarray | None = None
     """Minus the Hessian of the bound as far as the steps saw it, for the next search from here."""
+    gained: float = np.nan
+    """What the last step gained, nats; NaN where none was taken, or an older file does not say."""
+    slope: float = np.nan
+    """Length of the gradient in coordinates in which the bound is round: half its square, in nats, is left to gain.
+
+    Of hyperparameters that move; NaN where nothing was learnt, or an older file does not say.
+    """
+    ends: tuple[str, ...] = ()
+    """Which hyperparameters stand at a bound, and at which."""
 
     def after(self, before: "Optimum") -> "Optimum":
         """The same end, with what an earlier search spent on the way counted too."""

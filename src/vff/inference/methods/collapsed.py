@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.growth import Stage, grow, learn
+from vff.inference.learning.growth import Stage, foreseen, grow, learn
 from vff.inference.learning.harmonics import least_of_few
 from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel
 from vff.inference.learning.sizes import capped, edf_by_term, shrunk
@@ -24,6 +24,7 @@ from vff.inference.model.hyperparameters import Hyperparameters
 from vff.inference.model.scale import REACH, TargetScale, standardised
 from vff.inference.posterior import Posterior
 from vff.inference.posterior.exact import ExactPosterior, TrainingRows
+from vff.inference.solvers.direct import MOST_EXPANDED
 from vff.linalg import threads_for
 from vff.moments import MOST_FEW, Harmonics, NoisySums
 from vff.words import shown
@@ -216,12 +217,12 @@ def learn_from_sums(
         return [learn(sized, start.theta, **(known or {}), **how)]
     if not all_given:
         return grow(sized, start.theta, harmonics, known=known, budgets=task.budgets, **how)
-    if known or not optimise or not sized.iterative:
+    if known or not optimise or sized.factored <= MOST_EXPANDED or shrunk(sized).size > MOST_EXPANDED:
         return [learn(sized, start.theta, **(known or {}), **how)]
-    # what is too large to factor starts from what fewer harmonics learnt
+    # what is too large to be expanded, or factored, starts from what fewer harmonics learnt, and has its curvature
     small = learn(shrunk(sized), start.theta, **how)
-    more = {"curvature": small.optimum.curvature, "elbo": small.optimum.elbo, "free": small.free}
-    return [small, learn(sized, small.optimum.theta, rough=True, **more, **how)]
+    more = {"curvature": small.optimum.curvature, "free": small.free}
+    return [small, learn(sized, foreseen(small, sized), rough=True, **more, **how)]
 
 
 def _few(model: SumModel, wanted: Harmonics, most: Harmonics) -> SumModel:

@@ -23,7 +23,8 @@ from vff.linalg import (
     factorise,
 )
 
-_MOST_EXPANDED = 2000  # features: an expansion holds a handful of matrices of their size
+MOST_EXPANDED = 2000
+"""Features: an expansion holds a handful of matrices of their size."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class DirectLinearGaussian(LinearGaussian):
 
     @property
     def expansion(self) -> DirectExpansion | None:
-        return DirectExpansion(self) if self.b.size <= _MOST_EXPANDED else None
+        return DirectExpansion(self) if self.b.size <= MOST_EXPANDED else None
 
     @property
     def error(self) -> float:

@@ -232,6 +232,10 @@ class EliminatedLinearGaussian(LinearGaussian):
         return float(others @ (self.others.G @ others)) + 2.0 * across + float(self.levels.n @ levels**2)
 
     @property
+    def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.remaining.rounding + float(np.finfo(np.float64).eps) * self.tau * abs(self.yy)
+
+    @property
     def log_gain(self) -> float:
         return self.remaining.log_gain + self.levels.log_gain(self.ratio)
 

@@ -24,6 +24,8 @@ from vff.linalg import (
     StructuredCotangent,
 )
 
+_EPSILON = 0.5 * float(np.finfo(np.float64).eps)
+
 
 class _Share(NamedTuple):
     """What the constant adds to the sums of a form."""
@@ -232,6 +234,13 @@ class LinearGaussian(ABC):
         """The collapsed bound, nats."""
         n = self.count
         return -0.5 * (n * np.log(2.0 * np.pi) + self.log_volume + self.quadratic + self.tau * self.residual)
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far float64 knows the bound, nats: its own of the numbers of which the bound is a difference."""
+        sums = self.count * abs(np.log(self.noise)) + abs(self.log_volume) + 2.0 * abs(self.penalty)
+        of_rows = 2.0 * abs(self.yy) + 4.0 * abs(self.pulled) + 2.0 * abs(self.prior_trace)
+        return float(_EPSILON * (sums + self.tau * of_rows))
 
     @property
     def objective(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vff.inference.learning.growth import tolerance
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Optimum
+from vff.inference.learning.records import Optimum
 from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
 from vff.inference.methods.chains.design import Design, design, features_at
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior

@@ -15,7 +15,7 @@ from scipy.stats import chi2, norm, qmc
 from vff.inference.learning.doubt import doubt
 from vff.inference.learning.log_prior import KnownPrior, LogPriors
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import curvature_at, maximise
+from vff.inference.learning.optimise import maximise
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.hyper import Parameter
 from vff.linalg import threads_for
@@ -29,7 +29,6 @@ RESAMPLED = 240
 MATTERS = 0.1
 """Of variances: beyond it 95 % intervals would cover less than 94 %."""
 _DF = 5.0  # of the proposal
-_FLATTEST = 0.1  # nats per squared log unit: of a direction that data and prior leave open
 
 
 class WeightedDraws(NamedTuple):
@@ -64,7 +63,7 @@ def drawn(model: SumModel, parameters: Sequence[Parameter]) -> WeightedDraws:
     """Around the mode of bound and priors."""
     model, free = replace(model, known=known_of(parameters)), np.array([own.prior is not None for own in parameters])
     optimum, _ = maximise(model, model.parameters.clip(np.array([own.t for own in parameters])), free=free)
-    curvature = curvature_at(model, optimum.theta, free, _FLATTEST)
+    curvature = optimum.curvature
     alone = WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]), 1.0)
     if curvature is None:
         return alone

@@ -8,7 +8,7 @@ import numpy as np
 from vff.inference.learning.growth import Stage, grow, learn, tolerance
 from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Optimum
+from vff.inference.learning.records import Optimum
 from vff.inference.learning.sizes import edf_of_detail
 from vff.inference.methods.fit import SiteMemory
 from vff.inference.methods.known import psi_slopes
@@ -85,7 +85,7 @@ class SiteProblem:
     def _learn(self, model: SumModel, stage: Stage) -> Stage:
         """Where the sums want the hyperparameters, and how many harmonics."""
         known: dict[str, Any] = {"free": stage.free, "gain": _LEARNT * self.tolerance}
-        known |= {"curvature": stage.optimum.curvature, "elbo": stage.optimum.elbo}
+        known["curvature"] = stage.optimum.curvature
         how: dict[str, Any] = {"optimise": self.optimise, "progress": lambda message: None}
         if self.grows:
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.optimise import Optimum
+from vff.inference.learning.records import Optimum
 from vff.inference.learning.solver import processes
 from vff.inference.methods.collapsed import not_gaussian
 from vff.inference.methods.fit import Fit, Milestone, record, shares_of_effects
