@@ -14,6 +14,7 @@ from vff.words import shown
 
 if TYPE_CHECKING:
     from vff.likelihoods.expectations import Expected
+    from vff.likelihoods.logistic import Logistic
     from vff.likelihoods.predictive import Marginal
 
 
@@ -206,6 +207,10 @@ class AbstractLikelihood(ABC):
     def expected_log_density(self, y: Any, mean: Any, variance: Any, extra: Any, psi: Any) -> Any:
         """E log p(y | f), f ~ N(mean, variance), in jax.numpy; without it, quadrature finds it."""
         raise TypeError(f"{type(self).__name__} defines neither log_density nor expected_log_density")
+
+    def logistic(self, psi: np.ndarray, y: np.ndarray, extra: np.ndarray) -> "Logistic | None":
+        """log p as a straight line in f and a softplus of it, in NumPy, where it is that: then nothing is compiled."""
+        return None
 
     def width(self, psi: np.ndarray) -> float:
         """The distance from the real line of the nearest singularity of log p in f, divided by π.

@@ -1,7 +1,8 @@
 """Expectations of log-densities over f ~ N(mean, variance), row by row: NumPy in, NumPy float64 out.
 
-JAX computes, in float64 whatever the caller's flags are. Rows go through in blocks of a fixed length, the last one
-padded with copies of its last row, so that shapes recur and nothing is compiled twice.
+Likelihoods that are logistic in f need no compiler (``logistic.py``). For the others JAX computes, in float64 whatever
+the caller's flags are. Rows go through in blocks of a fixed length, the last one padded with copies of its last row, so
+that shapes recur and nothing is compiled twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vff.likelihoods import logistic
 from vff.likelihoods.base import AbstractLikelihood
 from vff.likelihoods.float64 import compiled, float64
 from vff.likelihoods.rules import counts_for, padded
@@ -44,6 +46,9 @@ def expected(
     variance: np.ndarray,
 ) -> Expected:
     """E log p, its slope and its curvature, in closed form or by quadrature with nodes that all three share."""
+    parts = _logistic(likelihood, psi, y, extra)
+    if parts is not None:
+        return Expected(*logistic.expected_parts(parts, mean, variance))
     function, rows = compiled.expected(likelihood.form), (y, extra, mean, np.maximum(variance, 0.0))
     results = Expected(*(np.empty(len(y)) for _ in range(3)))
     for nodes, some in _by_nodes(rows[3], likelihood.width(psi)):
@@ -66,6 +71,9 @@ def parameter_derivatives(
     variance: np.ndarray,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Σ w E log p as a function of psi: value, gradient (R,), Hessian (R, R)."""
+    parts = _logistic(likelihood, psi, y, extra)
+    if parts is not None:
+        return logistic.parameter_sums(parts, w, mean, variance)
     function, rows = compiled.of_parameters(likelihood.form), (y, extra, w, mean, np.maximum(variance, 0.0))
     size, value = len(psi), 0.0
     gradient, hessian = np.zeros(size), np.zeros((size, size))
@@ -89,8 +97,11 @@ def row_modes(
 
     Uphill from ``start``, or from the centre.
     """
-    function, begin = compiled.modes(likelihood.form), centre if start is None else start
-    parts = (np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (begin, centre, spread))
+    begin, own = centre if start is None else start, _logistic(likelihood, psi, y, extra)
+    parts = [np.broadcast_to(np.asarray(part, dtype=float), y.shape) for part in (begin, centre, spread)]
+    if own is not None:
+        return logistic.modes(own, *parts)
+    function = compiled.modes(likelihood.form)
     f, slope, curvature = _by_blocks(lambda block: function(psi, *block), (y, extra, *parts), 3)
     return f, slope, curvature
 
@@ -184,6 +195,18 @@ def best_constant(
         else:
             radius = abs(new - f) / 4
     return f
+
+
+def _logistic(
+    likelihood: AbstractLikelihood, psi: np.ndarray, y: np.ndarray, extra: np.ndarray
+) -> logistic.Logistic | None:
+    """What needs no compiler; None where log p is another function, or a subclass wrote its own."""
+    for kind in type(likelihood).__mro__:
+        if "logistic" in vars(kind):
+            return likelihood.logistic(psi, y, extra)
+        if "log_density" in vars(kind) or "expected_log_density" in vars(kind):
+            return None
+    return None
 
 
 def _by_nodes(variance: np.ndarray, width: float) -> Iterator[tuple[int, slice | np.ndarray]]:

@@ -9,6 +9,7 @@ from scipy import special
 
 from vff.likelihoods.base import AbstractLikelihood, Location, Moments, Parameter, choice, likelihood_column, parameter
 from vff.likelihoods.float64 import numerics
+from vff.likelihoods.logistic import Logistic
 from vff.likelihoods.rows import is_number, require, weighted_mean, weighted_variance
 from vff.words import shown
 
@@ -90,6 +91,10 @@ class Bernoulli(AbstractSuccesses):
         success = (numerics.sigmoid if self.link == "logit" else numerics.ndtr)(signed)
         return numerics.log(self.squash + (1 - 2 * self.squash) * success)
 
+    def logistic(self, psi: np.ndarray, y: np.ndarray, extra: np.ndarray) -> Logistic | None:
+        """-softplus(-f) of a one, -softplus(f) of a zero."""
+        return Logistic(0.0, 1.0, 0.0, sign=1.0 - 2.0 * y) if self.link == "logit" and not self.squash else None
+
     def width(self, psi: np.ndarray) -> float:
         """The squashed probit is zero where Φ(f) = -squash, about π/|f| off the real line at Φ(f) = squash."""
         squashed = self.link == "probit" and self.squash > 0
@@ -151,6 +156,13 @@ class Binomial(AbstractSuccesses):
         if self.link == "logit":
             return choices + y * f - extra * numerics.softplus(f)
         return choices + y * numerics.log_ndtr(f) + (extra - y) * numerics.log_ndtr(-f)
+
+    def logistic(self, psi: np.ndarray, y: np.ndarray, extra: np.ndarray) -> Logistic | None:
+        """y f - n softplus(f) and log C(n, y)."""
+        if self.link != "logit":
+            return None
+        choices = special.gammaln(extra + 1.0) - special.gammaln(y + 1.0) - special.gammaln(extra - y + 1.0)
+        return Logistic(y, extra, choices)
 
     def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         """I_{1-p}(n - y, y + 1)."""

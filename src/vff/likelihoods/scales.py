@@ -17,6 +17,7 @@ from vff.likelihoods.base import (
     parameter,
 )
 from vff.likelihoods.float64 import numerics
+from vff.likelihoods.logistic import MOST_COUNTS, Change, Logistic, rising
 from vff.likelihoods.rows import spread_of, weighted_mean, weighted_variance
 
 _NO_NOISE = 1e-300  # a variance that adds nothing to any other
@@ -308,6 +309,17 @@ class NegativeBinomial(AbstractRate):
         # y log(μ/r) cancels the y log r that log_rising leaves out
         known = numerics.log_rising(r, y) - numerics.log_factorial(y)
         return known + y * log_mu - (y + r) * numerics.softplus(log_mu + psi[0])
+
+    def logistic(self, psi: np.ndarray, y: np.ndarray, extra: np.ndarray) -> Logistic | None:
+        """The same, with what only counts and dispersion enter from a table by count."""
+        most = float(y.max(initial=0.0))
+        if not most <= MOST_COUNTS:
+            return None
+        counts, r, log_extra = y.astype(np.int64), float(np.exp(-psi[0])), np.log(extra)
+        known, slope, curvature = rising(r, int(most))
+        known = known - special.gammaln(np.arange(int(most) + 1) + 1.0)
+        first, second = Change(-r, slope[counts], 1.0), Change(r, curvature[counts], 0.0)
+        return Logistic(y, y + r, known[counts] + y * log_extra, shift=log_extra + psi[0], first=first, second=second)
 
     def cdf(self, y: np.ndarray, f: np.ndarray, extra: np.ndarray) -> np.ndarray:
         """I_q(r, y + 1) with q = r/(r + μ), taken from the side where it is small."""
