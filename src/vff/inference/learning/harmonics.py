@@ -7,7 +7,8 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.inference.learning.solver import choose_solver, eliminable, most_probes
+from vff.inference.learning.levels import NONE, Exchangeable, eliminable, eliminated_axes
+from vff.inference.learning.solver import choose_solver, most_probes
 from vff.inference.solvers.level_sums import MOST_AT_NODES
 from vff.inference.solvers.whitening import CORNER
 from vff.moments import ColumnSummary, MomentRequest, RowBlock, lattice_size
@@ -121,7 +122,7 @@ def rows_beyond(
     return tuple(tails)
 
 
-def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+def memory_needed(request: MomentRequest, exchangeable: Exchangeable = NONE) -> int:
     """Bytes at the peak, for the sums and for the solver that will be used."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3 * sum(request.sizes[s] * request.sizes[t] for s, t in request.pairs)
@@ -133,16 +134,19 @@ def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = ()) -> i
     return _NUMBER * (sums + blocks + solver)
 
 
-def _eliminating(request: MomentRequest, exchangeable: Sequence[int]) -> int:
+def _eliminating(request: MomentRequest, exchangeable: Exchangeable) -> int:
     """Numbers beside the sums: what levels share with the other terms, in a few coordinates, and sums at nodes."""
-    e = eliminable(request, exchangeable)
+    e, axes = eliminable(request, exchangeable), eliminated_axes(request, exchangeable)
     assert e is not None
+    assert axes is not None
     L, R = request.sizes[e], request.size - request.sizes[e]
+    if axes.within:  # blocks, their factors and covariances, and what the posterior keeps of the last two
+        return 3 * L * R + 5 * L * axes.each + _SQUARES * R**2
     return 3 * L * R + min(MOST_AT_NODES, 100 * R**2) + _SQUARES * R**2
 
 
 def beside_levels(
-    request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Sequence[int]
+    request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Exchangeable
 ) -> MomentRequest:
     """With as many harmonics as levels leave room for, where they are free: every level sums every other feature."""
     e, share, free = eliminable(request, exchangeable), 1.0, [[M is None for M in own] for own in requested]
@@ -161,7 +165,7 @@ def _iterative(request: MomentRequest) -> int:
     return most_probes(request.size) * (_LATTICES * lattices + _VECTORS * request.size) + 6 * corner**2 + nodes
 
 
-def largest_that_fits(request: MomentRequest, room: float, exchangeable: Sequence[int] = ()) -> MomentRequest | None:
+def largest_that_fits(request: MomentRequest, room: float, exchangeable: Exchangeable = NONE) -> MomentRequest | None:
     """The same terms with harmonics cut alike until they fit; None when even two per column do not."""
     share = 1.0
     while True:
