@@ -61,7 +61,7 @@ def test_logdet_and_own_inverse(K):
     assert K.inner(K.project_inverse()) == pytest.approx(K.shape[0], rel=1e-8)
 
 
-@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks"])
+@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks", "by level"])
 def test_trace_solve_and_sandwich(K, structure):
     """With a Gram matrix of any structure."""
     sizes = tuple(block.shape[0] for block in K.blocks) if hasattr(K, "blocks") else (K.shape[0],)
@@ -166,7 +166,7 @@ def leaves(kind: type) -> list[type]:
     return below or [kind]
 
 
-@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks"])
+@pytest.mark.parametrize("structure", ["dense", "diagonal", "blocks", "sparse blocks", "by level"])
 @pytest.mark.parametrize("sizes", [(5,), (3, 4, 2)])
 def test_a_gram_matrix_is_its_dense_self(structure, sizes, rng):
     gram, P = grams(sizes)[structure], sum(sizes)
@@ -204,7 +204,7 @@ def test_views_show_the_same_entries_as_their_matrix(rng):
             np.testing.assert_allclose(part.written(), written[own, own], rtol=1e-12, atol=1e-14)
 
 
-_SOLVERS = ("cotangents", "direct", "eliminated", "low_rank")
+_SOLVERS = ("block_eliminated", "cotangents", "direct", "eliminated", "low_rank")
 FACTORED = {"inference/methods/chains/density.py", *(f"inference/solvers/{name}.py" for name in _SOLVERS)}
 """The direct solver and that of few rows, how the noise beside error bars moves them, and chains that factor so."""
 

@@ -15,7 +15,8 @@ from tests.makers.solvers import solved
 
 from vff import GPRegressor
 from vff.inference import SumModel
-from vff.inference.learning.solver import SOLVERS, eliminable
+from vff.inference.learning.levels import eliminable
+from vff.inference.learning.solver import SOLVERS
 from vff.inference.methods.chains.density import Sums, white_bound
 from vff.inference.methods.chains.points import shapes_of
 from vff.inference.model.scale import Units, standardised

@@ -8,11 +8,14 @@ from vff.linalg import (
     AbstractSymmetric,
     BlockDiagonal,
     BlockGram,
+    BlocksByLevel,
     Dense,
     Diagonal,
     Eigen,
     Kronecker,
+    LevelAxes,
     PositiveBorderedLowRank,
+    Repeated,
     ScaledIdentity,
     SingularLowRank,
     SparseBlock,
@@ -103,6 +106,15 @@ INVERTIBLE = {
 }
 
 
+INVERTIBLE |= {
+    "repeated by level": Repeated(LevelAxes((3, 4), (0,)), Kronecker((positive(3, 1, 1),), 0.7)),
+    "repeated by levels of two": Repeated(
+        LevelAxes((3, 2, 2, 3), (0, 2)), Kronecker((diagonal(2), positive(2, 1, 2)), 1.4)
+    ),
+    "block diagonal, repeated": BlockDiagonal((dense(), Repeated(LevelAxes((7, 2), (1,)), Kronecker((dense(),))))),
+}
+
+
 def symmetric(P: int) -> np.ndarray:
     A = np.random.default_rng(P).normal(size=(P, P))
     return A @ A.T
@@ -115,7 +127,10 @@ def grams(sizes: tuple[int, ...]) -> dict[str, AbstractSymmetric]:
     pairs = [(s, t) for s in range(len(sizes)) for t in range(s + 1, len(sizes))]
     between = {(s, t): rng.normal(size=(sizes[s], sizes[t])) for s, t in pairs}
     seen = {pair: block * (rng.random(block.shape) < 0.4) for pair, block in between.items()}
+    levels = next((count for count in range(2, P + 1) if P % count == 0), 1)
+    by_level = np.array([symmetric(P // levels) for _ in range(levels)])
     return {
+        "by level": BlocksByLevel(LevelAxes((levels, P // levels), (0,)), by_level),
         "dense": Dense(symmetric(P)),
         "diagonal": Diagonal(rng.uniform(0.0, 3.0, P)),
         "blocks": BlockGram(tuple(parts), between),

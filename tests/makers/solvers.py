@@ -19,6 +19,8 @@ UNIT, LEVELS = Interval(-1.0, 1.0), ("a", "b", "c", "d", "e")
 PAIR, TRIPLE, WITH_LEVELS = (((0, 1), (1, 2)),), (((0, 1), (1, 1), (2, 1)),), (((3, None), (0, 1)),)
 BESIDE = (((0, 1),), ((3, None),), ((0, 1), (1, 1)))
 SLOPES = (((3, None), (4, None)), ((0, 1),), ((1, 1), (2, 1)), ((4, None),))
+BY_LEVEL = (((0, 1),), ((0, 1), (3, None)), ((3, None),), ((1, 1), (2, 1)))
+BY_TWO = (((1, 1),), ((3, None), (0, 1), (4, None), (2, 1)), ((3, None), (1, 1)))
 MAINS = (((0, 1),), ((1, 1),), ((0, 1), (1, 1)))
 CASES = {
     "independent": (PAIR, ((10, 9),), 200),
@@ -29,6 +31,8 @@ CASES = {
     "mains and product": (MAINS, ((6,), (6,), (9, 9)), 300),
     "levels beside": (BESIDE, ((40,), (None,), (9, 9)), 300),
     "levels and products of levels": (SLOPES, ((None, None), (60,), (8, 8), (None,)), 300),
+    "levels with functions of their own": (BY_LEVEL, ((9,), (20, None), (None,), (7, 7)), 300),
+    "levels of two with functions of two": (BY_TWO, ((12,), (None, 1, None, 2), (None, 6)), 500),
 }
 """Factors of every term, harmonics, and how many functions the preconditioner takes together."""
 

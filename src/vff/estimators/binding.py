@@ -12,6 +12,7 @@ from vff.data.meaning import are_written, refuse_to_guess, refuse_written
 from vff.data.table import Table
 from vff.estimators.named import column_of
 from vff.factors import KINDS, Kernel, Leaf, Term, normal_form, or_missing, sum_of
+from vff.inference import Exchangeable, exchangeable_factors
 from vff.inference import Term as InnerTerm
 from vff.moments import Place, numbers, place_of
 from vff.parameters import bounds_of, start_of
@@ -112,9 +113,9 @@ class Binding:
     terms: tuple[BoundTerm, ...]
 
     @property
-    def exchangeable(self) -> tuple[int, ...]:
-        """Terms whose coefficients are independent a priori, with one variance for all: levels."""
-        return tuple(s for s, term in enumerate(self.terms) if term.inner.exchangeable)
+    def exchangeable(self) -> Exchangeable:
+        """Of terms with levels, the factors whose coefficients are independent a priori, with one variance for all."""
+        return exchangeable_factors([term.inner for term in self.terms])
 
     def with_gaps(self, missing: Sequence[bool]) -> "Binding":
         """The same where some columns have missing values, beside those that are known to."""

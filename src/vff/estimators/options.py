@@ -17,6 +17,8 @@ from vff.inference import (
     KINDS,
     LARGEST_DIRECT,
     METHODS,
+    NO_LEVELS,
+    Exchangeable,
     Method,
     Spec,
     choose,
@@ -176,7 +178,7 @@ def check_size(
     names: Sequence[Hashable],
     covariance: str = "full",
     rows: int = 0,
-    exchangeable: Sequence[int] = (),
+    exchangeable: Exchangeable = NO_LEVELS,
     most_rows: float = np.inf,
 ) -> None:
     """Refuse a number of features whose sums and matrices cannot fit in memory, before any work is done."""

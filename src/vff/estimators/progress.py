@@ -1,11 +1,11 @@
 """Lines of progress of a fit: what a pass will take, and how far it has come."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from vff.data import Progress
-from vff.inference import memory_needed
+from vff.inference import NO_LEVELS, Exchangeable, memory_needed
 from vff.moments import MomentRequest
 
 _PATIENCE = 2.0  # seconds between lines of progress
@@ -44,7 +44,7 @@ def lines_of_pass(progress: Callable[[str], None]) -> Callable[[Progress], None]
     return _paced(line, progress)
 
 
-def plan_text(request: MomentRequest, n: int, exchangeable: Sequence[int] = ()) -> str:
+def plan_text(request: MomentRequest, n: int, exchangeable: Exchangeable = NO_LEVELS) -> str:
     """What a pass will take."""
     needed = memory_needed(request, exchangeable, n) / 2**20
     return f"{n:,} rows to sum for at most {request.size} features; at most {needed:,.0f} MiB are needed for them"

@@ -87,6 +87,11 @@ class StackedTransform:
 
     transforms: tuple[TermTransform, ...]
 
+    @property
+    def inverse(self) -> "StackedTransform":
+        own = (TermTransform(tuple(factor.inverse for factor in one.factors)) for one in self.transforms)
+        return StackedTransform(tuple(own))
+
     @cached_property
     def _slices(self) -> list[tuple[TermTransform, slice]]:
         sizes = (transform.size for transform in self.transforms)

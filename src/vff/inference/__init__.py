@@ -10,6 +10,8 @@ from vff.inference.learning.harmonics import (
     rows_beyond,
 )
 from vff.inference.learning.interaction_gain import Gain, PartialSum, gain_of
+from vff.inference.learning.levels import NONE as NO_LEVELS
+from vff.inference.learning.levels import Exchangeable
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import maximise, rescale
 from vff.inference.learning.records import Optimum
@@ -28,7 +30,7 @@ from vff.inference.methods.structured.fit import KINDS
 from vff.inference.methods.structured.method import structured_memory
 from vff.inference.methods.task import FitTask, Method, Spec, Sums, TermPlan, Visited
 from vff.inference.model.scale import REACH, TargetScale, Units, standardised, variance_unit
-from vff.inference.model.term import Term
+from vff.inference.model.term import Term, exchangeable_factors
 from vff.inference.posterior import EffectAt, Posterior, PureEffect, chosen
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.direct import DirectLinearGaussian, NormalEquations
@@ -39,10 +41,12 @@ __all__ = [
     "KINDS",
     "LARGEST_DIRECT",
     "METHODS",
+    "NO_LEVELS",
     "REACH",
     "Cotangents",
     "DirectLinearGaussian",
     "EffectAt",
+    "Exchangeable",
     "Fit",
     "FitTask",
     "Gain",
@@ -76,6 +80,7 @@ __all__ = [
     "choose",
     "choose_harmonics",
     "chosen",
+    "exchangeable_factors",
     "gain_of",
     "harmonics_in_product",
     "inferences",

@@ -11,13 +11,14 @@ exists for tests; nothing here calls it.
 
 from vff.linalg.arrays import along, apply_along, contracted, namespace, product_rows, slices_of
 from vff.linalg.blocks import BlockDiagonal, BlockGram, BlockOperator
+from vff.linalg.by_level import BlocksByLevel, BlockView, LevelAxes, Repeated, SummedView
 from vff.linalg.cholesky import Factor, NotPositiveDefinite, factorise
 from vff.linalg.conjugate_gradients import Solution, conjugate_gradients
 from vff.linalg.dense import Dense, Diagonal
 from vff.linalg.diagonal_low_rank import BorderedLowRank, PositiveBorderedLowRank
 from vff.linalg.eigen import Eigen
 from vff.linalg.identity import ScaledIdentity
-from vff.linalg.kronecker import Kronecker
+from vff.linalg.kronecker import AbstractProduct, Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.singular_low_rank import SingularLowRank
 from vff.linalg.sparse import SparseBlock
@@ -28,10 +29,13 @@ from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, Stru
 __all__ = [
     "AbstractInvertible",
     "AbstractOperator",
+    "AbstractProduct",
     "AbstractSymmetric",
     "BlockDiagonal",
     "BlockGram",
     "BlockOperator",
+    "BlockView",
+    "BlocksByLevel",
     "BorderedLowRank",
     "Dense",
     "DenseView",
@@ -40,15 +44,18 @@ __all__ = [
     "Factor",
     "InverseView",
     "Kronecker",
+    "LevelAxes",
     "MatrixView",
     "NotPositiveDefinite",
     "OuterView",
     "PositiveBorderedLowRank",
+    "Repeated",
     "ScaledIdentity",
     "SingularLowRank",
     "Solution",
     "SparseBlock",
     "StructuredCotangent",
+    "SummedView",
     "along",
     "apply_along",
     "conjugate_gradients",

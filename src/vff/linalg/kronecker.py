@@ -6,10 +6,12 @@ with all factors but the d-th. Then <scale K_1 x ... x K_D, M> = scale <K_d, R_d
 factor is contracted with its own R_d.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +22,23 @@ from vff.linalg.views import DenseView, MatrixView, StructuredCotangent
 _SMALL = 64
 
 
+class AbstractProduct(AbstractInvertible):
+    """The prior of a product of factors, one of which may change."""
+
+    @abstractmethod
+    def inner_of_factor(self, derivative: AbstractOperator, other: StructuredCotangent, d: int) -> float:
+        """<scale K_1 x ... x dK_d x ... x K_D, M> for a change of one factor."""
+
+    @abstractmethod
+    def with_factor(self, change: AbstractOperator, d: int) -> "AbstractProduct":
+        """scale K_1 x ... x change x ... x K_D, to be applied and contracted with."""
+
+    def blended(self, own: float, other: Any, weight: float) -> AbstractOperator:
+        raise TypeError("a sum of products is no product")
+
+
 @dataclass(frozen=True)
-class Kronecker(AbstractInvertible):
+class Kronecker(AbstractProduct):
     """scale K_1 x ... x K_D, scale > 0."""
 
     factors: tuple[AbstractInvertible, ...]
@@ -78,15 +95,10 @@ class Kronecker(AbstractInvertible):
         return self.scale * float(np.sum(self.written[0] * other.parts[0]))
 
     def inner_of_factor(self, derivative: AbstractOperator, other: StructuredCotangent, d: int) -> float:
-        """<scale K_1 x ... x dK_d x ... x K_D, M> for a change of one factor."""
         contraction = other.arrays()[d]
         return self.scale * derivative.inner(derivative.project(DenseView(contraction)))
 
-    def blended(self, own: float, other: "Kronecker", weight: float) -> AbstractOperator:
-        raise TypeError("a sum of products is no product")
-
     def with_factor(self, change: AbstractOperator, d: int) -> "Kronecker":
-        """scale K_1 x ... x change x ... x K_D, to be applied and contracted with."""
         changed = Kronecker((*self.factors[:d], change, *self.factors[d + 1 :]), self.scale)  # pyright: ignore
         vars(changed)["written"] = (*self.written[:d], change.to_dense(), *self.written[d + 1 :])
         return changed

@@ -1,11 +1,14 @@
 """What a matrix can do: symmetric ones that sums over rows make, structured ones, and those that are solved with."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vff.linalg.views import MatrixView, Probes, StructuredCotangent
+
+if TYPE_CHECKING:
+    from vff.linalg.by_level import LevelAxes
 
 
 class _Matrix(ABC):
@@ -36,6 +39,10 @@ class AbstractSymmetric(_Matrix):
     @abstractmethod
     def part(self, own: slice) -> "AbstractSymmetric":
         """A block on the diagonal."""
+
+    def by_level(self, axes: "LevelAxes") -> np.ndarray:
+        """The blocks on the diagonal of the levels of a product, (L, m, m)."""
+        return self.dense()[axes.places[:, :, None], axes.places[:, None, :]]
 
     def least_eigenvalue(self, scale: np.ndarray, border: tuple[np.ndarray, float] | None = None) -> float:
         """Of D^-1 G D^-1, D = diag(scale); or of [G b; b' y] with a row and a column more."""

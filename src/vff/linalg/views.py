@@ -56,6 +56,10 @@ class MatrixView(ABC):
         """M V, (P, R)."""
         return self.written() @ V
 
+    def sides(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Thin X and Z (P, R) with M = (X Z' + Z X') / 2; None where there are none."""
+        return None
+
     def contracted(self, K: "Kronecker") -> Sequence[np.ndarray]:
         """For every d, M contracted with all factors of K but the d-th, (P_d, P_d)."""
         return contracted(self.written(), K.written)
@@ -91,6 +95,9 @@ class OuterView(MatrixView):
 
     def diagonal(self) -> np.ndarray:
         return np.einsum("pr,pr->p", self.X, self.Z)
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.X, self.Z
 
     def times(self, V: np.ndarray) -> np.ndarray:
         return 0.5 * (self.X @ (self.Z.T @ V) + self.Z @ (self.X.T @ V))

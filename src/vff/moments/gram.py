@@ -7,7 +7,16 @@ from functools import cached_property
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
-from vff.linalg import AbstractSymmetric, Dense, Diagonal, MatrixView, SparseBlock, along
+from vff.linalg import (
+    AbstractSymmetric,
+    BlocksByLevel,
+    Dense,
+    Diagonal,
+    LevelAxes,
+    MatrixView,
+    SparseBlock,
+    along,
+)
 from vff.moments.rows import TermRequest, joint
 
 _PAIRS_AT_ONCE = 2**24
@@ -140,8 +149,24 @@ def term_gram(term: TermRequest, letters: np.ndarray) -> AbstractSymmetric:
         for d, basis in enumerate(term.bases):
             letters = along(letters, d, lambda sums, basis=basis: basis.products().map @ sums)
         return Diagonal(np.ascontiguousarray(letters).reshape(-1))
+    if any(basis.orthogonal and basis.size > 1 for basis in term.bases):
+        return _by_level(term, letters)
     pair = TermPair(term, term)
     return Dense(np.asarray(pair.block(letters.transpose([term.axes.index(axis) for axis in pair.axes]))))
+
+
+def _by_level(term: TermRequest, letters: np.ndarray) -> BlocksByLevel:
+    """The same where some factors are orthogonal: a block for every combination of their features."""
+    axes, tensor = LevelAxes(term.shape, tuple(d for d, own in enumerate(term.bases) if own.orthogonal)), letters
+    for d, basis in enumerate(term.bases):
+        if basis.orthogonal:
+            tensor = along(tensor, d, lambda sums, basis=basis: basis.products().map @ sums)
+    tensor = tensor.transpose(*axes.levels, *axes.within).reshape(axes.count, *(letters.shape[d] for d in axes.within))
+    for place, d in enumerate(axes.within):
+        tensor = _expanded(tensor, 1 + 2 * place, term.bases[d], term.bases[d])
+    D = len(axes.within)
+    tensor = tensor.transpose(0, *range(1, 2 * D, 2), *range(2, 2 * D + 1, 2))
+    return BlocksByLevel(axes, np.ascontiguousarray(tensor).reshape(axes.count, axes.each, axes.each))
 
 
 def project_term(bases: Sequence[Basis], S: MatrixView) -> np.ndarray:

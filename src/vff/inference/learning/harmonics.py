@@ -7,7 +7,8 @@ import numpy as np
 
 from vff.basis import Basis, Domain
 from vff.factors import Factor, TailRows
-from vff.inference.learning.solver import choose_solver, crossing, eliminable, most_probes
+from vff.inference.learning.levels import NONE, Exchangeable, crossing, eliminable, eliminated_axes
+from vff.inference.learning.solver import choose_solver, most_probes
 from vff.inference.solvers.level_sums import MOST_AT_NODES
 from vff.inference.solvers.whitening import CORNER
 from vff.moments import ColumnSummary, MomentRequest, RowBlock, lattice_size
@@ -126,7 +127,7 @@ def rows_beyond(
     return tuple(tails)
 
 
-def memory_needed(request: MomentRequest, exchangeable: Sequence[int] = (), rows: float = np.inf) -> int:
+def memory_needed(request: MomentRequest, exchangeable: Exchangeable = NONE, rows: float = np.inf) -> int:
     """Bytes at the peak, for the sums and for the solver that will be used; ``rows`` are so many at most."""
     sums = sum(3 * prod(term.double_shape) for term in request.terms)
     blocks = 3.0 * sum(_between(request, s, t, rows) for s, t in request.pairs)
@@ -146,7 +147,7 @@ def _between(request: MomentRequest, s: int, t: int, rows: float) -> float:
     return min(every, _PAIR * rows) if request.pair((s, t)).sparse else every
 
 
-def _crossed(request: MomentRequest, exchangeable: Sequence[int], rows: float) -> float:
+def _crossed(request: MomentRequest, exchangeable: Exchangeable, rows: float) -> float:
     """Numbers beside the sums: pairs of levels, vectors of iterations, and the covariance of the second column."""
     one, two = crossing(request, exchangeable) or (0, 0)
     L, R = request.sizes[two], request.size - request.sizes[one] - request.sizes[two]
@@ -154,16 +155,19 @@ def _crossed(request: MomentRequest, exchangeable: Sequence[int], rows: float) -
     return 3 * pairs + (request.size - R) * (4 * R + _VECTORS_OF_PAIRS) + _SQUARES_OF_LEVELS * (L + R) ** 2
 
 
-def _eliminating(request: MomentRequest, exchangeable: Sequence[int]) -> int:
+def _eliminating(request: MomentRequest, exchangeable: Exchangeable) -> int:
     """Numbers beside the sums: what levels share with the other terms, in a few coordinates, and sums at nodes."""
-    e = eliminable(request, exchangeable)
+    e, axes = eliminable(request, exchangeable), eliminated_axes(request, exchangeable)
     assert e is not None
+    assert axes is not None
     L, R = request.sizes[e], request.size - request.sizes[e]
+    if axes.within:  # blocks, their factors and covariances, and what the posterior keeps of the last two
+        return 3 * L * R + 5 * L * axes.each + _SQUARES * R**2
     return 3 * L * R + min(MOST_AT_NODES, 100 * R**2) + _SQUARES * R**2
 
 
 def beside_levels(
-    request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Sequence[int]
+    request: MomentRequest, requested: Sequence[Sequence[int | None]], exchangeable: Exchangeable
 ) -> MomentRequest:
     """With as many harmonics as levels leave room for, where they are free: every level sums every other feature."""
     share, free = 1.0, [[M is None for M in own] for own in requested]
@@ -187,7 +191,7 @@ def _iterative(request: MomentRequest) -> int:
 
 
 def largest_that_fits(
-    request: MomentRequest, room: float, exchangeable: Sequence[int] = (), rows: float = np.inf
+    request: MomentRequest, room: float, exchangeable: Exchangeable = NONE, rows: float = np.inf
 ) -> MomentRequest | None:
     """The same terms with harmonics cut alike until they fit; None when even two per column do not."""
     share = 1.0

@@ -9,18 +9,18 @@ import numpy as np
 
 from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.curvature import slopes_of
+from vff.inference.learning.levels import NONE, Exchangeable
 from vff.inference.learning.log_prior import LogPriors
-from vff.inference.learning.separated import crossed, hand_on, prior_variance_sums, separated
+from vff.inference.learning.separated import Separate, crossed, hand_on, prior_variance_sums, separated
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.learning.tails import slopes_of_tails
 from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
-from vff.inference.model.term import Term, Values
+from vff.inference.model.term import Term, Values, exchangeable_factors
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
 from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import GramRoot
@@ -135,14 +135,14 @@ class SumModel:
         return fewer
 
     @property
-    def exchangeable(self) -> tuple[int, ...]:
-        """Terms that may be eliminated: coefficients are independent a priori, with one variance, and sums stay."""
+    def exchangeable(self) -> Exchangeable:
+        """Terms that may be eliminated: their factors that are levels, where sums stay."""
         if self.tails or self.noisy is not None:
-            return ()
-        return tuple(s for s, term in enumerate(self.terms) if term.exchangeable)
+            return NONE
+        return exchangeable_factors(self.terms)
 
     @cached_property
-    def eliminated(self) -> tuple[int, SeparateSums]:
+    def eliminated(self) -> tuple[int, Separate]:
         """Which term is eliminated, and its sums apart from those of the others."""
         return separated(self)
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vff.inference.learning.solver import crossing, eliminable
+from vff.inference.learning.levels import axes_of, crossing, eliminable
+from vff.inference.solvers.block_eliminated import SeparateBlocks
 from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.links import Links
@@ -13,10 +14,17 @@ if TYPE_CHECKING:
     from vff.inference.learning.model import SumModel
 
 
-def separated(model: "SumModel") -> tuple[int, SeparateSums]:
+Separate = SeparateSums | SeparateBlocks
+
+
+def separated(model: "SumModel") -> tuple[int, Separate]:
     """Which term is eliminated, and its sums apart from those of the others."""
     e = eliminable(model.moments.request, model.exchangeable)
     assert e is not None
+    axes = axes_of(model.moments.request.terms[e], model.exchangeable[e])
+    assert axes is not None
+    if axes.within:
+        return e, SeparateBlocks.of(model.inside, model.features_sums[e], e, axes)
     return e, SeparateSums.of(model.inside, model.features_sums[e], e, interpolated=not model.sites)
 
 
@@ -32,8 +40,9 @@ def hand_on(model: "SumModel", fewer: "SumModel") -> None:
     """Tell a model with fewer harmonics what is known of its levels: sums at nodes are maps of those that are there."""
     if "eliminated" in vars(model) and fewer.solver is model.solver:
         e, sums = model.eliminated
-        changes = model.moments.request.changes(fewer.moments.request, without=e)
-        vars(fewer)["eliminated"] = e, sums.changed(fewer.inside, e, changes)
+        if isinstance(sums, SeparateSums):
+            changes = model.moments.request.changes(fewer.moments.request, without=e)
+            vars(fewer)["eliminated"] = e, sums.changed(fewer.inside, e, changes)
     if "crossed" in vars(model) and fewer.solver is model.solver:
         vars(fewer)["crossed"] = crossed(fewer, model.crossed.links)
 

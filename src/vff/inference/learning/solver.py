@@ -1,15 +1,16 @@
 """Solvers: how a linear-Gaussian model is solved at a setting, and what is known of its coefficients afterwards."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from vff.factors import StackedTransform
+from vff.inference.learning.levels import NONE, Exchangeable, blocks_at, crossing, eliminable, eliminated_axes
 from vff.inference.model.hyperparameters import Hyperparameters
-from vff.inference.posterior import Crossed, Direct, Eliminated, Posterior, Probed, TermProcess
+from vff.inference.posterior import Crossed, Direct, Eliminated, EliminatedBlocks, Posterior, Probed, TermProcess
+from vff.inference.solvers.block_eliminated import BlockEliminatedLinearGaussian, SeparateBlocks
 from vff.inference.solvers.crossed import CrossedLinearGaussian
 from vff.inference.solvers.direct import DirectLinearGaussian, moved_gram
 from vff.inference.solvers.eliminated import EliminatedLinearGaussian, Elimination
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LARGEST_DIRECT = 4500  # features; beyond, iterations are faster than a Cholesky factor
 _LOW_RANK = 16.0  # operations of the form for few rows beside one of a Cholesky factor: it pays from a quarter on
+_BLOCKS = 2.0  # operations for every pair of features that a level has or meets, beside those of a Cholesky factor
 _ELIMINATION = 300.0**3  # operations that sums over levels cost beside the factor: not worth it for a handful
 _CROSSING = 400.0**3  # operations that iterations over pairs of levels cost beside the factor
 MOST_CROSSED = 12_000  # levels of the second column, whose covariance is written out once, at the end
@@ -41,14 +43,14 @@ class Solver(ABC):
     """Whether bound and variances are known without a standard error."""
 
     @abstractmethod
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float | None:
         """Of one setting, in operations that compare; None where it has nothing to offer.
 
-        ``rank`` is that of G, where rows are few and G has a root of so many columns; ``exchangeable`` are the terms
-        whose coefficients are independent a priori, with one variance for all.
+        ``rank`` is that of G, where rows are few and G has a root of so many columns; ``exchangeable`` are
+        factors of terms whose coefficients are independent a priori, with one variance for all.
         """
 
-    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+    def factored(self, request: MomentRequest, exchangeable: Exchangeable = NONE) -> int:
         """How many features are left in the largest matrix that is worked with."""
         return request.size
 
@@ -66,7 +68,7 @@ class DirectSolver(Solver):
 
     name, exact = "direct", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float:
         return float(request.size) ** 3
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> DirectLinearGaussian:
@@ -92,7 +94,7 @@ class IterativeSolver(Solver):
 
     name, exact = "iterative", False
 
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float | None:
         if all(len(term.factors) == 1 for term in request.terms):
             return None  # terms of one column alone have nothing to gain
         if any(basis.scattered for term in request.terms for basis in term.bases):
@@ -126,7 +128,7 @@ class LowRankSolver(Solver):
 
     name, exact = "low-rank", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float | None:
         return None if rank is None else _LOW_RANK * float(request.size) * rank**2
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> LowRankLinearGaussian:
@@ -154,16 +156,22 @@ class EliminatingSolver(Solver):
 
     name, exact = "eliminating", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
-        left = self.factored(request, exchangeable)
-        return float(left) ** 3 + _ELIMINATION if left < request.size and left <= LARGEST_DIRECT else None
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float | None:
+        left, axes = self.factored(request, exchangeable), eliminated_axes(request, exchangeable)
+        if axes is None or left > LARGEST_DIRECT:
+            return None
+        # levels that are single numbers are summed once; the blocks of others meet the rest at every setting
+        each = 0.0 if axes.each == 1 else _BLOCKS * float(axes.size) * (axes.each + left) ** 2
+        return float(left) ** 3 + each + _ELIMINATION
 
-    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+    def factored(self, request: MomentRequest, exchangeable: Exchangeable = NONE) -> int:
         e = eliminable(request, exchangeable)
         return request.size if e is None else request.size - request.sizes[e]
 
     def at(self, model: "SumModel", setting: Hyperparameters) -> EliminatedLinearGaussian:
         e, sums = model.eliminated
+        if isinstance(sums, SeparateBlocks):
+            return blocks_at(model, setting, e, sums)
         prior, transform = model.prior(setting), model.transform(setting)
         own = ScaledIdentity(model.moments.request.sizes[e], 1.0 / setting.terms[e]["variance"])
         prior = BlockDiagonal((*prior.blocks[:e], own, *prior.blocks[e + 1 :]))
@@ -177,7 +185,12 @@ class EliminatingSolver(Solver):
         )  # fmt: skip
 
     def posterior(self, form: EliminatedLinearGaussian, model: "SumModel", setting: Hyperparameters) -> Posterior:
-        terms, centre, levels = processes(model, setting), model.centre(setting), form.levels
+        terms, centre = processes(model, setting), model.centre(setting)
+        if isinstance(form, BlockEliminatedLinearGaussian):
+            covariance = EliminatedBlocks.of(form, terms)
+            own = covariance.own_times(centre)
+            return Posterior(form.mean, covariance, centre, own, intercept=form.intercept_posterior)
+        levels = form.levels
         shift = levels.n + form.ratio
         reach = form.elimination.transform.forward(levels.a.T).T / shift[:, None]
         covariance = Eliminated(terms, form.elimination.term, form.remaining.covariance(), form.noise / shift, reach)
@@ -190,14 +203,14 @@ class CrossedSolver(Solver):
 
     name, exact = "crossed", True
 
-    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> float | None:
+    def cost(self, request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> float | None:
         pair = crossing(request, exchangeable)
         if pair is None or request.sizes[pair[1]] > MOST_CROSSED:
             return None
         left = self.factored(request, exchangeable)
         return float(left) ** 3 + _CROSSING if left <= LARGEST_DIRECT else None
 
-    def factored(self, request: MomentRequest, exchangeable: Sequence[int] = ()) -> int:
+    def factored(self, request: MomentRequest, exchangeable: Exchangeable = NONE) -> int:
         pair = crossing(request, exchangeable)
         return request.size - sum(request.sizes[e] for e in pair or ())
 
@@ -228,21 +241,7 @@ SOLVERS: Registry[Solver] = Registry(
 )
 
 
-def crossing(request: MomentRequest, exchangeable: Sequence[int]) -> tuple[int, int] | None:
-    """The two largest terms of levels, where few pairs of these have rows; None without."""
-    found = sorted((s for s in exchangeable if request.terms[s].bases[0].orthogonal), key=lambda s: -request.sizes[s])
-    one, two = found[:2] if len(found) > 1 else (0, 0)
-    pair = request.pair((min(one, two), max(one, two)))
-    return (one, two) if one != two and pair.sparse else None
-
-
-def eliminable(request: MomentRequest, exchangeable: Sequence[int]) -> int | None:
-    """The largest of the terms whose coefficients are exchangeable, and of which no row has two; None without one."""
-    found = [s for s in exchangeable if all(basis.orthogonal for basis in request.terms[s].bases)]
-    return max(found, key=lambda s: request.sizes[s]) if found else None
-
-
-def choose_solver(request: MomentRequest, rank: int | None = None, exchangeable: Sequence[int] = ()) -> Solver:
+def choose_solver(request: MomentRequest, rank: int | None = None, exchangeable: Exchangeable = NONE) -> Solver:
     """The cheapest."""
     costs = [(cost, solver) for solver in SOLVERS if (cost := solver.cost(request, rank, exchangeable)) is not None]
     return min(costs, key=lambda own: own[0])[1]

@@ -13,7 +13,15 @@ import numpy as np
 
 from vff.basis import Basis
 from vff.factors import Factor, Parameter, Prior, TermTransform
-from vff.linalg import AbstractInvertible, AbstractOperator, Kronecker, MatrixView, StructuredCotangent, along
+from vff.linalg import (
+    AbstractInvertible,
+    AbstractOperator,
+    AbstractProduct,
+    Kronecker,
+    MatrixView,
+    StructuredCotangent,
+    along,
+)
 from vff.moments import ColumnRequest
 
 Values = Mapping[str, float]
@@ -62,11 +70,6 @@ class Term:
     def names(self) -> tuple[str, ...]:
         """Its hyperparameters; the variance is the first."""
         return ("variance", *(name for name, _, _ in self.parameters))
-
-    @property
-    def exchangeable(self) -> bool:
-        """Whether its coefficients are independent a priori, with one variance for all."""
-        return all(factor.exchangeable for factor in self.factors)
 
     @property
     def lone(self) -> bool:
@@ -172,7 +175,7 @@ class Term:
         products: list[Product] = [lambda v: -K.mv(v)]
         for _, d, own in self.parameters:
             change = priors[d].derivative(own.name)
-            if isinstance(K, Kronecker):
+            if isinstance(K, AbstractProduct):
                 products.append(K.with_factor(change, d).mv)
             else:
                 products.append(lambda v, change=change: change.mv(v) / values["variance"])
@@ -192,7 +195,7 @@ class Term:
                 if e == d:
                     change = priors[d].second_derivative(other.name, own.name)
                     found[i, j] = found[j, i] = _inner(K, change, dK, d, values["variance"])
-            if isinstance(K, Kronecker) and d + 1 < D:
+            if isinstance(K, AbstractProduct) and d + 1 < D:
                 both = K.with_factor(priors[d].derivative(own.name), d)
                 across = both.project(view)
                 for i, (_, e, other) in enumerate(self.parameters, start=1):
@@ -201,9 +204,15 @@ class Term:
         return found
 
 
+def exchangeable_factors(terms: Sequence[Term]) -> dict[int, tuple[int, ...]]:
+    """Of every term with such factors, those whose coefficients are independent a priori, with one variance."""
+    every = ((s, tuple(d for d, own in enumerate(term.factors) if own.exchangeable)) for s, term in enumerate(terms))
+    return {s: found for s, found in every if found}
+
+
 def _inner(K: AbstractInvertible, change: AbstractOperator, dK: StructuredCotangent, d: int, variance: float) -> float:
     """<dK, what a change of one factor makes of K>."""
-    if isinstance(K, Kronecker):
+    if isinstance(K, AbstractProduct):
         return K.inner_of_factor(change, dK, d)
     return change.inner(dK) / variance
 

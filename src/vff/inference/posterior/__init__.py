@@ -3,6 +3,7 @@
 from vff.inference.posterior.crossed import Crossed
 from vff.inference.posterior.direct import Averaged, Direct, covariance_root
 from vff.inference.posterior.eliminated import Eliminated
+from vff.inference.posterior.eliminated_blocks import EliminatedBlocks
 from vff.inference.posterior.pieces import Pieces
 from vff.inference.posterior.probed import Probed
 from vff.inference.posterior.process import EffectAt, Posterior, chosen
@@ -15,6 +16,7 @@ __all__ = [
     "Direct",
     "EffectAt",
     "Eliminated",
+    "EliminatedBlocks",
     "Pieces",
     "Posterior",
     "Probed",

@@ -8,7 +8,8 @@ import numpy as np
 from vff.inference.posterior.covariance import Arrays, Features, WrittenCovariance
 from vff.inference.posterior.direct import covariance_root
 from vff.inference.posterior.pure import Part
-from vff.linalg import MatrixView
+from vff.inference.posterior.reduced_blocks import reduced_blocks
+from vff.linalg import LevelAxes, MatrixView
 from vff.moments import LetterFunction, MomentRequest, Pair
 
 
@@ -85,13 +86,13 @@ class Eliminated(WrittenCovariance):
         return self.terms[s].square_of(self._block) if s == self.term else self.terms[s].square(self._taken(s))
 
     def pure_function(self, part: Part) -> LetterFunction:
-        if part.term == self.term:
-            if part.untouched:
-                return part.process.square_of(self._block)
-            taken = self._block.written()
-        else:
-            taken = self._taken(part.term)
-        return part.process.square(part.reduced(part.reduced(taken).T))
+        if part.term != self.term:
+            return part.process.square(part.reduced(part.reduced(self._taken(part.term)).T))
+        if part.untouched:
+            return part.process.square_of(self._block)
+        shape = self.request.terms[self.term].shape
+        own = reduced_blocks(part, LevelAxes(shape, tuple(range(len(shape)))), self._block.d[:, None, None])
+        return part.process.square_of(_LevelBlock(own.blocks[:, 0, 0], part.reduced(self.reach), self.others))
 
     @property
     def functions(self) -> tuple[list[LetterFunction], list[LetterFunction]]:
@@ -130,8 +131,20 @@ class Eliminated(WrittenCovariance):
                 total += phi.product @ self.terms[s].prior_covariance() @ phi.product.T
         if (phi := features[self.term]) is not None:
             seen -= phi.product @ self.reach
-            total += (phi.product * self._block.d) @ phi.product.T
+            total += self._own_outer(phi.product)
         return total - seen @ self.others @ seen.T
+
+    def _own_outer(self, features: np.ndarray) -> np.ndarray:
+        """phi'(K^-1 - D)phi of levels between all rows."""
+        return (features * self._block.d) @ features.T
+
+    def _own_times(self, v: np.ndarray) -> np.ndarray:
+        """D v."""
+        return self.own * v
+
+    def _own_draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Of levels given the other terms, (L, n_samples)."""
+        return np.sqrt(self.own)[:, None] * rng.standard_normal((self.own.size, n_samples))
 
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         return float(v @ self.product(v))
@@ -144,7 +157,7 @@ class Eliminated(WrittenCovariance):
         levels = v[slices[self.term]]
         others = np.concatenate([v[slices[s]] for s in self._kept]) if self._kept else np.zeros(0)
         moved = self.others @ (others - self.reach.T @ levels)
-        return self._joined(moved, self.own * levels - self.reach @ moved)
+        return self._joined(moved, self._own_times(levels) - self.reach @ moved)
 
     def _joined(self, others: np.ndarray, levels: np.ndarray) -> np.ndarray:
         parts = [others[self._places[s]] if s != self.term else levels for s in range(len(self.terms))]
@@ -155,7 +168,7 @@ class Eliminated(WrittenCovariance):
         slices, found = self.request.slices, []
         for s, place in enumerate(slices):
             if s == self.term:
-                found.append(self.own * v[place] + self.reach @ (self.others @ (self.reach.T @ v[place])))
+                found.append(self._own_times(v[place]) + self.reach @ (self.others @ (self.reach.T @ v[place])))
             else:
                 own = self._places[s]
                 found.append(self.others[own, own] @ v[place])
@@ -163,5 +176,4 @@ class Eliminated(WrittenCovariance):
 
     def draws(self, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         others = covariance_root(self.others) @ rng.standard_normal((len(self.others), n_samples))
-        levels = np.sqrt(self.own)[:, None] * rng.standard_normal((self.own.size, n_samples)) - self.reach @ others
-        return self._joined(others, levels)
+        return self._joined(others, self._own_draws(n_samples, rng) - self.reach @ others)

@@ -159,17 +159,21 @@ class EliminatedLinearGaussian(LinearGaussian):
     @cached_property
     def remaining(self) -> RemainingLinearGaussian:
         """What is left of the model: the other terms, at this setting."""
-        E, own, e = self.totals, self.intercept, self.elimination.term
-        prior = BlockDiagonal(tuple(block for s, block in enumerate(self.prior.blocks) if s != e))
         of_rows = 0.0 if self.row_noise is None else self.row_noise.log_noise
         noise = RowNoise(self.count, of_rows + self.levels.log_gain(self.ratio))
+        return self.without_levels(self.totals, noise, float(self.levels.n.sum()) / self.precision)
+
+    def without_levels(self, E: Totals, noise: RowNoise, of_levels: float) -> RemainingLinearGaussian:
+        """The other terms, what they see of levels taken from their sums; ``of_levels`` is tr(K^-1 G) of these."""
+        own, e = self.intercept, self.elimination.term
+        prior = BlockDiagonal(tuple(block for s, block in enumerate(self.prior.blocks) if s != e))
         constant = None
         if own is not None:
             constant = Intercept(own.features[self._kept] - E.ah, own.target - E.hy, own.variance)
         seen = Dense(self.others.G.dense())
         return RemainingLinearGaussian(
             prior, self.others.b - E.ay, self.yy - E.yy, self.weight - E.hh, self.prior_trace, self.noise,
-            Dense(seen.matrix - E.aa), seen, float(self.levels.n.sum()) / self.precision,
+            Dense(seen.matrix - E.aa), seen, of_levels,
             sites=self.sites, intercept=constant, log_prior=self.log_prior, row_noise=noise,
         )  # fmt: skip
 
@@ -324,14 +328,21 @@ class SeparateSums(NamedTuple):
         """From the equations of all terms, and the sums of the features of this one."""
         G, b = whole.G, whole.b
         assert isinstance(G, BlockGram)
-        others = [s for s in range(len(G.blocks)) if s != term]
-        across = [G.between[term, t] if term < t else G.between[t, term].T for t in others]
+        others, across = cls.beside(whole, term)
         a = np.concatenate([np.zeros((G.blocks[term].shape[0], 0)), *across], axis=1)
-        levels = LevelSums(G.blocks[term].diagonal(), h, b[G.slices[term]], a, interpolated)
+        return cls(LevelSums(G.blocks[term].diagonal(), h, b[G.slices[term]], a, interpolated), others)
+
+    @staticmethod
+    def beside(whole: NormalEquations, term: int) -> tuple[NormalEquations, list[np.ndarray]]:
+        """The equations of all terms but one, and the sums of its products with each of these."""
+        G, b = whole.G, whole.b
+        assert isinstance(G, BlockGram)
+        others = [s for s in range(len(G.blocks)) if s != term]
+        across = [np.asarray(G.between[term, t] if term < t else G.between[t, term].T) for t in others]
         places = {s: i for i, s in enumerate(others)}
         between = {(places[s], places[t]): own for (s, t), own in G.between.items() if term not in (s, t)}
         rest = BlockGram(tuple(G.blocks[s] for s in others), between)
-        return cls(levels, replace(whole, b=np.delete(b, G.slices[term]), G=rest))
+        return replace(whole, b=np.delete(b, G.slices[term]), G=rest), across
 
     def changed(self, whole: NormalEquations, term: int, changes: Sequence[tuple[slice, Change]]) -> "SeparateSums":
         """Those of the same rows with fewer harmonics; sums at nodes are maps of those that are there."""
