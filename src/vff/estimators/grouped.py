@@ -96,7 +96,8 @@ def summaries_of_groups(rows: DatabaseRows, binding: Binding, offset: float) -> 
     """The range and the values of every column, which a look has asked for before."""
     found = []
     for c, column in enumerate(binding.columns):
-        groups = _by_value(rows, *_names(rows, binding, (c,)), offset)
+        (name,) = _names(rows, binding, (c,))
+        groups = _by_value(rows, name, offset)
         values = np.unique(_columns(groups, rows, binding, (c,))[0])
         own = ColumnSummary(float(values[0]), float(values[-1]), values, rows.totals.n)
         found.append(own if column.levels is None else summary_of_levels(len(column.levels), rows.totals.n))
