@@ -27,6 +27,7 @@ _MOST_SQUARED = 2000  # levels of the second column whose covariance is multipli
 _WRITTEN = 512  # rows of a product at a time
 LEAST_PROBES, _MOST_PROBES = 16, 128
 _GOOD_ERROR = 0.5  # nats
+_NEXT_TO_NOTHING = 1e-9
 _LEADING, _POWER_STEPS = 24, 4
 _TOLERANCE, _PROBE_TOLERANCE, _MOST_ITERATIONS = 1e-10, 1e-6, 1000
 _ERRORS = 3.0  # standard errors, the width of what is stated
@@ -89,8 +90,10 @@ class Links:
     def leading(self) -> np.ndarray:
         """Directions in which the columns stand in for one another most, the constant among them, (L_2, R)."""
         (n, m), C = self.n, self.C.matrix
-        unit = self._unit
-        d, root = 1.0 / (n + unit), 1.0 / np.sqrt(m + unit)
+        least = (
+            _NEXT_TO_NOTHING * self._unit
+        )  # what only ratios tell apart, as the constant, is found to the last digit
+        d, root = 1.0 / (n + least), 1.0 / np.sqrt(m + least)
         some = min(_LEADING, m.size)
         U = np.random.default_rng(20240).standard_normal((m.size, some))
         U[:, 0] = 1.0 / root
