@@ -1,7 +1,8 @@
-"""Rows for levels.py: ``python _levels_data.py FOLDER ROWS LEVELS columns|integer|text`` writes them into FOLDER.
+"""Rows for levels.py: ``python _levels_data.py FOLDER ROWS LEVELS columns|integer|text|crossed`` writes them there.
 
-``columns`` are X.npy, g.npy and y.npy, and the same for R; ``integer`` and ``text`` are a Parquet file of g and y. With
-them go ids.npy and effects.npy: the levels and what was drawn for them. A process of its own, since it holds all rows.
+``columns`` are X.npy, g.npy and y.npy, and the same for R; ``integer`` and ``text`` are a Parquet file of g and y.
+``crossed`` are two columns of levels, g.npy and item.npy, the second of as many as a fifth argument says. With them go
+ids.npy and effects.npy: the levels and what was drawn for them. A process of its own, since it holds all rows.
 """
 
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-NOISE, LEVEL = 1.0, 0.5
+NOISE, LEVEL, ITEM = 1.0, 0.5, 0.25
 """Variances that the rows are drawn with."""
 TAIL = 1.2  # exponent of the Pareto: the mean exists, the variance does not
 PIECE = 500_000  # rows of a group in the file
@@ -47,6 +48,15 @@ def write_parquet(path: Path, ids: np.ndarray, code: np.ndarray, y: np.ndarray, 
             file.write_table(pa.table({"g": level.take(pa.array(code[piece])), "y": y[piece]}))
 
 
+def write_crossed(folder: Path, rng: np.random.Generator, code: np.ndarray, y: np.ndarray, levels: int) -> None:
+    """Two columns of codes, for Python and for R; a few levels of the second column have far more rows than others."""
+    effects = np.sqrt(ITEM) * rng.normal(size=levels)
+    item = rng.permutation(np.repeat(np.arange(levels), sizes(rng, code.size, levels)))
+    for name, values in (("g", code), ("item", item), ("y", y + effects[item])):
+        np.save(folder / f"{name}.npy", values)
+        (values if name == "y" else values.astype(np.int32)).tofile(folder / f"{name}.bin")
+
+
 def main() -> None:
     folder, rows, levels, form = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     rng = np.random.default_rng(0)
@@ -58,6 +68,9 @@ def main() -> None:
     np.save(folder / "effects.npy", effects)
     if form == "columns":
         write_columns(folder, rng, ids, code, y)
+    elif form == "crossed":
+        np.save(folder / "ids.npy", np.arange(levels))
+        write_crossed(folder, rng, code, y, int(sys.argv[5]) if len(sys.argv) > 5 else max(levels // 10, 2))
     else:
         write_parquet(folder / "rows.parquet", ids, code, y, text=form == "text")
     counts = np.bincount(code)

@@ -1,12 +1,13 @@
 """Columns with very many levels: vff beside lme4 and GPBoost, then vff alone on a Parquet file.
 
-    python benchmarks/levels.py [--rows N] [--levels L] [--only peers|stream] [--text] [--gpboost PYTHON] [--repeats 1]
-                                [--quick]
+    python benchmarks/levels.py [--rows N] [--levels L] [--only peers|stream|crossed] [--text] [--gpboost PYTHON]
+                                [--repeats 1] [--quick]
 
 Simulated rows, always the same. Levels have sizes from a Pareto: most have a row or a few, the largest tens of
 thousands. ``peers``: 10^6 rows, 10^5 levels and four columns of numbers. vff fits a sum of smooth functions and
-effects of levels; what all can do is lines in their place. ``stream``: 10^7 rows of 10^6 levels, read from a file. Each
-fit is in a process of its own. GPBoost may live in another environment, whose Python is given. What is printed is
+effects of levels; what all can do is lines in their place. ``stream``: 10^7 rows of 10^6 levels, read from a file.
+``crossed``: two columns of levels, 10^6 rows of 20,000 and 1,000 beside lme4, and 10^7 rows of 10^5 and 10^4 alone.
+Each fit is in a process of its own. GPBoost may live in another environment, whose Python is given. What is printed is
 Markdown for RESULTS.md.
 """
 
@@ -82,10 +83,10 @@ def peer_note(found: Found, ours: Found, spread: str) -> str:
     )
 
 
-def write(folder: Path, rows: int, levels: int, form: str) -> str:
+def write(folder: Path, rows: int, levels: int, form: str, *more: str) -> str:
     """Rows in a folder, and a sentence on their levels."""
     progress(f"{rows:,} rows of {levels:,} levels, {form}: making them")
-    found = call(sys.executable, HERE / "_levels_data.py", folder, str(rows), str(levels), form)
+    found = call(sys.executable, HERE / "_levels_data.py", folder, str(rows), str(levels), form, *more)
     return (
         f"{rows:,} rows of {levels:,} levels, which have {found['smallest']:,} to {found['largest']:,} rows, half of "
         f"them at\nmost {found['median']:.0f}. Drawn with a noise variance of {NOISE:g} and a variance of levels of "
@@ -159,7 +160,35 @@ def stream(options: argparse.Namespace) -> None:
     show(None, lines, notes)
 
 
-PARTS = {"peers": peers, "stream": stream}
+def crossed(options: argparse.Namespace) -> None:
+    """Two columns of levels, of which most pairs have no rows."""
+    print("\n## Two columns of levels, crossed")
+    small = (options.rows or 1_000_000, options.levels or 20_000)
+    sizes = [(*small, max(small[1] // 20, 2), True), *([] if options.rows else [(10_000_000, 100_000, 10_000, False)])]
+    lines, notes, sentences = [], [], []
+    for rows, levels, items, beside in sizes:
+        commands: dict[str, tuple[str | Path, ...]] = {"vff": (sys.executable, HERE / "_levels_vff.py")}
+        if beside and has_lme4():
+            commands["lme4"] = ("Rscript", HERE / "_levels_lme4.R")
+        runs: dict[str, tuple[Found, str]] = {}
+        with tempfile.TemporaryDirectory() as temporary:
+            sentences.append(write(Path(temporary), rows, levels, "crossed", str(items)))
+            for model, (program, script) in commands.items():
+                progress(f"{rows:,} rows of {levels:,} x {items:,} levels: {model}, {options.repeats} times")
+                part = () if model == "lme4" else ("crossed",)
+                runs[model] = middle([call(program, script, temporary, *part) for _ in range(options.repeats)])
+        ours, spread = runs["vff"]
+        notes.append(vff_note(f"{rows:,} rows", ours, spread) + f" The bound is known to {ours['error']:.1g} nats.")
+        for model, (found, _) in runs.items():
+            own = {"rows": f"{rows:,}", "levels": f"{levels:,} x {items:,}"} | line(model, found)
+            lines.append(own | {"item": f"{found['item']:.5f}", "ratio of cpu": f"{found['cpu'] / ours['cpu']:.2f}"})
+    print(
+        f"\n{sentences[-1]}\nAnother column of levels is crossed with it. `level` and `item` are\nthe variances learnt."
+    )
+    show(None, lines, notes)
+
+
+PARTS = {"peers": peers, "stream": stream, "crossed": crossed}
 
 
 def read_options() -> argparse.Namespace:
@@ -168,7 +197,7 @@ def read_options() -> argparse.Namespace:
         "--rows", type=int, help="of every part that runs; 10^6 beside peers, 10^7 from the file if left"
     )
     parser.add_argument("--levels", type=int, help="of every part that runs; a tenth of these if left")
-    parser.add_argument("--only", choices=PARTS, help="one part instead of both")
+    parser.add_argument("--only", choices=PARTS, help="one part instead of all")
     parser.add_argument("--text", action="store_true", help="also a file whose levels are text")
     parser.add_argument("--gpboost", default=sys.executable, metavar="PYTHON", help="the Python that has GPBoost")
     parser.add_argument("--repeats", type=int, default=1, help="runs of everything, of which the median counts")

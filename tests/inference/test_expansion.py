@@ -1,5 +1,8 @@
 """What learning climbs, to second order: against its slopes, and these against differences."""
 
+from dataclasses import replace
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from tests.makers.solvers import problem
@@ -103,6 +106,19 @@ def test_sites_have_no_noise_to_learn():
     model, theta, _ = problem("mains and product", 300)
     sites = SumModel(model.terms, model.moments, sites=True)
     agrees(sites, np.append(theta[:-1], 0.0))
+
+
+@pytest.mark.parametrize("constant", [None, 5.0])
+@pytest.mark.parametrize("name", ["levels crossed", "levels crossed alone"])
+@patch("vff.moments.gram.SPARSE_FROM", 1)
+@patch("vff.inference.learning.solver._CROSSING", 1.0)
+def test_two_columns_of_levels(name, constant):
+    model, theta, _ = problem("levels crossed")
+    if name.endswith("alone"):
+        model, theta = SumModel(model.terms[::2], model.moments.terms((0, 2))), theta[[0, 4, 5]]
+    model = replace(model, intercept=constant)
+    assert model.solver.name == "crossed"
+    agrees(model, theta)
 
 
 def test_few_rows_that_count_more_than_once_are_left_to_differences():

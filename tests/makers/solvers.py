@@ -1,7 +1,7 @@
 """Problems that every solver must solve, and the ways in which each of them does."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from unittest.mock import patch
 
 import numpy as np
@@ -21,6 +21,7 @@ BESIDE = (((0, 1),), ((3, None),), ((0, 1), (1, 1)))
 SLOPES = (((3, None), (4, None)), ((0, 1),), ((1, 1), (2, 1)), ((4, None),))
 BY_LEVEL = (((0, 1),), ((0, 1), (3, None)), ((3, None),), ((1, 1), (2, 1)))
 BY_TWO = (((1, 1),), ((3, None), (0, 1), (4, None), (2, 1)), ((3, None), (1, 1)))
+CROSSED = (((3, None),), ((0, 1), (1, 1)), ((4, None),))
 MAINS = (((0, 1),), ((1, 1),), ((0, 1), (1, 1)))
 CASES = {
     "independent": (PAIR, ((10, 9),), 200),
@@ -30,6 +31,7 @@ CASES = {
     "levels": (WITH_LEVELS, ((None, 50),), 200),
     "mains and product": (MAINS, ((6,), (6,), (9, 9)), 300),
     "levels beside": (BESIDE, ((40,), (None,), (9, 9)), 300),
+    "levels crossed": (CROSSED, ((None,), (9, 9), (None,)), 300),
     "levels and products of levels": (SLOPES, ((None, None), (60,), (8, 8), (None,)), 300),
     "levels with functions of their own": (BY_LEVEL, ((9,), (20, None), (None,), (7, 7)), 300),
     "levels of two with functions of two": (BY_TWO, ((12,), (None, 1, None, 2), (None, 6)), 500),
@@ -79,10 +81,25 @@ def corners(name: str) -> list[AbstractContextManager[object]]:
     return [patch("vff.inference.solvers.whitening.CORNER", corner) for corner in (CASES[name][2], 1600)]
 
 
+def crossed(name: str) -> list[AbstractContextManager[object]]:
+    """With a factor of the second column, and by iterations."""
+    if name != "levels crossed":
+        return []
+    few = patch("vff.moments.gram.SPARSE_FROM", 1)
+    return [few, _both(few, patch("vff.inference.solvers.links.LARGEST_FACTORED", 0))]
+
+
+@contextmanager
+def _both(one: AbstractContextManager[object], other: AbstractContextManager[object]) -> Iterator[None]:
+    with one, other:
+        yield
+
+
 MAKERS: dict[str, Callable[[str], Sequence[AbstractContextManager[object]]]] = {
     "direct": lambda name: [nullcontext()],
     "iterative": corners,
     "eliminating": lambda name: [nullcontext()] if name.startswith("levels ") else [],
+    "crossed": crossed,
     # rounding leaves no root of a Gram matrix that is all but singular: not offered there
     "low-rank": lambda name: [] if name in ("correlated", "clustered") else [nullcontext()],
 }

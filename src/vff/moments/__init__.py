@@ -35,7 +35,7 @@ from vff.moments.operations import (
     synthesise,
 )
 from vff.moments.plan import PassPlan, RowBlock, distinct_values_for, plan_pass, summarise_columns
-from vff.moments.rows import ColumnRequest, ColumnRows, Place, TermRequest, numbers, place_of
+from vff.moments.rows import ColumnRequest, ColumnRows, Place, TermRequest, codes_of_levels, numbers, place_of
 from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, merge_equal_rows, sample_of
 from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
@@ -75,6 +75,7 @@ __all__ = [
     "Work",
     "analyse",
     "choose",
+    "codes_of_levels",
     "column_rows",
     "contract",
     "distinct_values_for",

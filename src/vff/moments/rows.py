@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
-from vff.linalg import apply_along
+from vff.linalg import along, apply_along
 from vff.moments.distinct import DistinctValues
 from vff.words import shown
 
@@ -29,6 +29,13 @@ def numbers(places: Iterable[Place]) -> tuple[int, ...]:
 def place_of(columns: Sequence[int]) -> Place:
     """A column by itself, or several as they are."""
     return tuple(columns) if len(columns) > 1 else next(iter(columns))
+
+
+def codes_of_levels(t: np.ndarray, size: int) -> np.ndarray:
+    """Which of the levels of a column rows have, the last where a value is missing; -1 for none."""
+    codes = np.where(np.isnan(t), size - 1.0, t)
+    known = (codes >= 0.0) & (codes < size) & (codes == np.floor(codes))
+    return np.where(known, codes, -1.0).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -214,8 +221,9 @@ class ColumnRows:
     def at_values(self, letters: Letters, coefficients: np.ndarray, axis: int) -> np.ndarray:
         """Coefficients of letters along an axis become values at the distinct values; of levels, they are taken."""
         if self.request.domain.discrete and letters.local == 1:
-            picked = np.where(np.isnan(self.values), letters.size - 1, self.values).astype(int)
-            return np.take(coefficients, picked, axis)
+            codes = codes_of_levels(self.values, letters.size)
+            taken = np.take(coefficients, np.maximum(codes, 0), axis)
+            return taken if (codes >= 0).all() else along(taken, axis, lambda own: (own.T * (codes >= 0)).T)
         return np.moveaxis(np.tensordot(self.letters(letters), coefficients, axes=(1, axis)), 0, axis)
 
     def letters_are_values(self, letters: Letters) -> bool:

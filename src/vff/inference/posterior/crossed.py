@@ -14,7 +14,7 @@ from vff.inference.posterior.pure import Part
 from vff.inference.posterior.term import Rows, TermProcess
 from vff.inference.solvers.links import FactoredLinks
 from vff.linalg import MatrixView, SparseBlock
-from vff.moments import LetterFunction, MomentRequest, Pair
+from vff.moments import LetterFunction, MomentRequest, Pair, codes_of_levels
 
 if TYPE_CHECKING:
     from vff.inference.solvers.crossed import CrossedLinearGaussian
@@ -150,7 +150,7 @@ class Crossed(WrittenCovariance):
     def _codes(self, s: int, x: np.ndarray) -> np.ndarray:
         """Which level of a term every row has; -1 for none."""
         (column,) = self.terms[s].numbers
-        return x[:, column].astype(np.int64)
+        return codes_of_levels(x[:, column], self.terms[s].size)
 
     def pairs(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         total = super().pairs(x, rows) if self.between else np.zeros(len(x))

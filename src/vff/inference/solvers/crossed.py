@@ -15,9 +15,9 @@ import numpy as np
 
 from vff.factors import StackedTransform
 from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.solvers.crossed_expansion import AlongRatios, CrossedExpansion
 from vff.inference.solvers.direct import NormalEquations
 from vff.inference.solvers.eliminated import RemainingLinearGaussian, Totals
-from vff.inference.solvers.expansion import DirectExpansion
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.links import Both, LinkedLevels, Links, Ratios
 from vff.inference.solvers.records import Intercept, InterceptPosterior, RowNoise
@@ -98,23 +98,10 @@ class CrossedCotangents(Cotangents):
     model: "CrossedLinearGaussian"
 
     @cached_property
-    def along_ratios(self) -> tuple[float, float]:
-        """Derivatives in log t_i, theory (29.3), K, G, b and the noise of what is left held."""
-        model = self.model
-        rest = DirectExpansion(model.remaining)
-        V, m, kept = rest.V, rest.m, slice(None, -2 if model.intercept is None else -1)
-        found = []
-        for t, square, trace, L in zip(model.ratios, model.squares, model.solved.at.traces, model.sizes, strict=True):
-            A, beta, own = square[kept, kept], square[kept, -1], float(square[-1, -1])
-            fit = own - 2.0 * float(m @ beta) + float(m @ A @ m)
-            found.append(-0.5 * (model.tau * t * (float(np.sum(V * A)) + fit) + t * trace - L))
-        return found[0], found[1]
-
-    @cached_property
     def prior(self) -> StructuredCotangent:
         # K is kappa I, so that the derivative in log kappa is all that is asked; t is proportional to kappa
         model = self.model
-        both = zip(self.along_ratios, model.of_levels, model.precisions, strict=True)
+        both = zip(model.along.slopes, model.of_levels, model.precisions, strict=True)
         slopes = [(along - 0.5 * model.tau * seen) / kappa for along, seen, kappa in both]
         return model.with_own(model.remaining.cotangents.prior, slopes)
 
@@ -125,7 +112,7 @@ class CrossedCotangents(Cotangents):
 
     @cached_property
     def log_noise(self) -> float:
-        return self.model.remaining.cotangents.log_noise + sum(self.along_ratios)
+        return self.model.remaining.cotangents.log_noise + sum(self.model.along.slopes)
 
 
 @dataclass(frozen=True)
@@ -172,7 +159,7 @@ class CrossedLinearGaussian(LinearGaussian):
         (n, m), (one, two) = self.sums.links.n, self.precisions
         return float(n.sum()) / one, float(m.sum()) / two
 
-    def _moved(self, E: np.ndarray) -> np.ndarray:
+    def moved(self, E: np.ndarray) -> np.ndarray:
         """A matrix over (a, h, y) in the coordinates of the prior."""
         R, E = E.shape[0] - 2, E.copy()
         E[:R] = self.transform.forward(E[:R])
@@ -182,7 +169,7 @@ class CrossedLinearGaussian(LinearGaussian):
     @cached_property
     def squares(self) -> Both:
         """W_i'W_i in the coordinates of the prior."""
-        one, two = map(self._moved, self.solved.squares)
+        one, two = map(self.moved, self.solved.squares)
         return one, two
 
     @cached_property
@@ -194,7 +181,7 @@ class CrossedLinearGaussian(LinearGaussian):
     @cached_property
     def remaining(self) -> RemainingLinearGaussian:
         """What is left of the model: the other terms, at this setting."""
-        E, own = Totals.of(self._moved(self.solved.E)), self.intercept
+        E, own = Totals.of(self.moved(self.solved.E)), self.intercept
         prior = BlockDiagonal(tuple(block for s, block in enumerate(self.prior.blocks) if s not in self.sums.terms))
         of_rows = 0.0 if self.row_noise is None else self.row_noise.log_noise
         noise = RowNoise(self.count, of_rows + self.solved.at.log_gain)
@@ -297,6 +284,15 @@ class CrossedLinearGaussian(LinearGaussian):
     @cached_property
     def cotangents(self) -> Cotangents:
         return CrossedCotangents(self)
+
+    @cached_property
+    def along(self) -> AlongRatios:
+        """Derivatives in log t of both."""
+        return AlongRatios(self)
+
+    @cached_property
+    def expansion(self) -> CrossedExpansion | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None if self.solved.at.squares is None else CrossedExpansion(self)
 
     @cached_property
     def _own_traces(self) -> list[float]:

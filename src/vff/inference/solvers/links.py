@@ -23,9 +23,11 @@ from vff.linalg import Factor, NotPositiveDefinite, Solution, SparseBlock, conju
 LARGEST_FACTORED = 4500  # levels of the second column
 CHEAP_SECONDS = 0.2  # for a factor at one setting, which nobody waits for
 _PER_PRODUCT, _PER_FLOP = 15e-9, 4e-11  # seconds
+_MOST_SQUARED = 2000  # levels of the second column whose covariance is multiplied for curvature
 _WRITTEN = 512  # rows of a product at a time
 LEAST_PROBES, _MOST_PROBES = 16, 128
 _GOOD_ERROR = 0.5  # nats
+_NEXT_TO_NOTHING = 1e-9
 _LEADING, _POWER_STEPS = 24, 4
 _TOLERANCE, _PROBE_TOLERANCE, _MOST_ITERATIONS = 1e-10, 1e-6, 1000
 _ERRORS = 3.0  # standard errors, the width of what is stated
@@ -88,8 +90,10 @@ class Links:
     def leading(self) -> np.ndarray:
         """Directions in which the columns stand in for one another most, the constant among them, (L_2, R)."""
         (n, m), C = self.n, self.C.matrix
-        unit = self._unit
-        d, root = 1.0 / (n + unit), 1.0 / np.sqrt(m + unit)
+        least = (
+            _NEXT_TO_NOTHING * self._unit
+        )  # what only ratios tell apart, as the constant, is found to the last digit
+        d, root = 1.0 / (n + least), 1.0 / np.sqrt(m + least)
         some = min(_LEADING, m.size)
         U = np.random.default_rng(20240).standard_normal((m.size, some))
         U[:, 0] = 1.0 / root
@@ -151,6 +155,11 @@ class LinkedLevels(ABC):
         """Of the blocks of M^-1."""
 
     @property
+    def squares(self) -> np.ndarray | None:
+        """Sums of squares of the blocks of M^-1, (2, 2); None where they take too long."""
+        return None
+
+    @property
     def error(self) -> float:
         """How far log |Q| may be off."""
         return 0.0
@@ -179,9 +188,24 @@ class FactoredLinks(LinkedLevels):
         return self.factor.logdet()
 
     @cached_property
+    def _through(self) -> np.ndarray:
+        """H = C'D^2 C."""
+        return self.links.product(self.d**2)
+
+    @cached_property
     def traces(self) -> tuple[float, float]:  # pyright: ignore[reportIncompatibleMethodOverride]  # remembered
-        through = float(np.sum(self.inverse * self.links.product(self.d**2)))
+        through = float(np.sum(self.inverse * self._through))
         return float(self.d.sum()) + through, float(np.trace(self.inverse))
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        """|Q^-1|^2, |D C Q^-1|^2 = tr(Q^-1 H Q^-1), and |D + D C Q^-1 C'D|^2 multiplied out."""
+        if self.diagonal.size > _MOST_SQUARED:
+            return None
+        V, moved = self.inverse, self.inverse @ self._through
+        first = float(self.d @ self.d) + 2.0 * float(np.sum(V * self.links.product(self.d**3)))
+        first, across = first + float(np.sum(moved * moved.T)), float(np.sum(moved * V))
+        return np.array([[first, across], [across, float(np.sum(V * V))]])
 
 
 @dataclass(frozen=True)
