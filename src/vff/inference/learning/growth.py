@@ -104,15 +104,16 @@ def learn(
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
     with threads_for(model.factored):
         if optimise:
-            climbed = model.climbed
+            climbed, elsewhere = model.climbed, 0
             if first is None:
                 start, first = with_enough_noise(climbed, model.parameters.clip(start), free)
             if climbed.expands(first):  # a search that is cheap
-                start, first = _best_of(model, start, first, free)
+                start, first, elsewhere = _best_of(model, start, first, free)
             # where features are many and still miss much, the last bit of learning is not worth its time
             if model.few is None and gain is None and (rough or model.factored > _MANY_FEATURES):
                 gain = _ROUGHLY * first.bound_gap
             optimum, form = maximise(climbed, start, curvature, free, gain, first)
+            optimum = replace(optimum, evaluations=optimum.evaluations + elsewhere)
             if not rough:
                 optimum, form, free = _settled(model, optimum, form, free, gain)
             closed = form if model.few is None else model.at(optimum.theta)
@@ -138,18 +139,18 @@ def _other_starts(model: SumModel, start: np.ndarray, free: np.ndarray) -> Itera
     yield model.parameters.clip(np.where(free & np.isfinite(wish), wish, start))
 
 
-def _best_of(model: SumModel, start: np.ndarray, first: Any, free: np.ndarray) -> tuple[np.ndarray, Any]:
-    """The start from which learning comes highest, as far as a few steps tell, and the model there."""
+def _best_of(model: SumModel, start: np.ndarray, first: Any, free: np.ndarray) -> tuple[np.ndarray, Any, int]:
+    """The start from which learning comes highest, as far as a few steps tell, the model there, and evaluations."""
     climbed = model.climbed
     others = list(_other_starts(model, start, free))
     if not others:
-        return start, first
+        return start, first, 0
     ends = [maximise(climbed, start, free=free, gain=_WORTH_IT, first=first)]
     for other in others:
         with suppress(FloatingPointError):  # no model there
             ends.append(maximise(climbed, other, free=free, gain=_WORTH_IT))
     optimum, form = max(ends, key=lambda end: end[0].elbo)
-    return optimum.theta, form
+    return optimum.theta, form, sum(own.evaluations for own, _ in ends) - 1
 
 
 def _text(harmonics: Harmonics) -> str:
@@ -181,7 +182,7 @@ def _without_nothings(
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
     # a term that is not there has no hyperparameters, and no prior of them: bounds are compared
-    theta, free, elbo = optimum.theta.copy(), free.copy(), form.as_learnt.elbo
+    theta, free, elbo, spent = optimum.theta.copy(), free.copy(), form.as_learnt.elbo, optimum.evaluations
     places = [*model.variances, theta.size - 1]
     edf = edf_by_term(form) if model.few is None else form.edf_by_term
     for s in np.argsort(edf):
@@ -190,11 +191,11 @@ def _without_nothings(
             continue
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]
-        without = model.climbed.at(trial)
+        without, spent = model.climbed.at(trial), spent + 1
         if without.as_learnt.elbo >= elbo - _NOTHING:
             theta, form, elbo = trial, without, without.as_learnt.elbo
             free[first : places[s + 1]] = False
-    return replace(optimum, theta=theta, elbo=form.objective), form, free
+    return replace(optimum, theta=theta, elbo=form.objective, evaluations=spent), form, free
 
 
 def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optimum, np.ndarray] | None:

@@ -70,8 +70,9 @@ class Optimum:
 
     def after(self, before: "Optimum") -> "Optimum":
         """The same end, with what an earlier search spent on the way counted too."""
-        spent = {"steps": before.steps + self.steps, "evaluations": before.evaluations + self.evaluations}
-        return replace(self, **spent)
+        steps, evaluations = before.steps + self.steps, before.evaluations + self.evaluations
+        gained = before.gained if np.isnan(self.gained) else self.gained
+        return replace(self, steps=steps, evaluations=evaluations, gained=gained)
 
 
 def blocked(layout: PositiveVector, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
