@@ -1,12 +1,15 @@
 """``vff info``: what is in a model, in statistics or in a file of data, as a record for programs and as tables."""
 
 import math
+import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from vff.cli.entry import Result
 from vff.cli.failures import in_shell_words
@@ -118,10 +121,33 @@ def _learnt(model: Any) -> dict[str, Any]:
         "scale": model.likelihood_.scale_name,
         "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
         "hyperparameters": {"averaged": model.samples_ is not None, "doubt": model.fit_.doubt},
+        "learning": _how_it_ended(model.fit_),
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
         **_interactions(model),
     }
+
+
+def _how_it_ended(fit: Any) -> dict[str, Any]:
+    """What learning took, and where it stopped; numbers that are not known, of a fit of an older version, are None."""
+    optima = [own.optimum for own in fit.history]
+    last, names = optima[-1], [term.name for term in fit.terms]
+    return {
+        "steps": sum(own.steps for own in optima),
+        "evaluations": sum(own.evaluations for own in optima),
+        "converged": last.converged,
+        "last_gain": None if np.isnan(last.gained) else last.gained,
+        "left": None if np.isnan(last.slope) else 0.5 * last.slope**2,
+        "at_bounds": [_with_its_term(end, names) for end in last.ends],
+    }
+
+
+def _with_its_term(end: str, names: Sequence[str]) -> str:
+    """``lengthscale 1 0 at its upper bound``, as learning says it, with the name of term 1."""
+    found = re.fullmatch(r"(\D+?) (\d+)( \d+)? at (.*)", end)
+    if found is None or int(found[2]) >= len(names):
+        return end
+    return f"{found[1]} of {names[int(found[2])]} at {found[4]}"
 
 
 def _interactions(model: Any) -> dict[str, Any]:
@@ -176,6 +202,7 @@ def summary_text(record: Mapping[str, Any]) -> str:
         name = "Gaussian" if record["likelihood"] == _WITH_ERRORS else record["likelihood"]
         lines += [f"{name} likelihood" + _parameters(record), f"bound on log p(y): {_nats(record)}"]
         lines += [f"hyperparameters: {_how_known(**record['hyperparameters'])}"]
+        lines += [f"learning: {_in_words(**record['learning'])}"] if record["learning"]["steps"] else []
     else:
         lines += [f"sums over the rows, not learnt yet, for {', '.join(term['term'] for term in record['terms'])}"]
     lines += [f"note: {in_shell_words(note)}" for note in record.get("notes", ())]
@@ -189,6 +216,22 @@ def _how_known(averaged: bool, doubt: float | None) -> str:
         return how
     percent = f"{100 * doubt:.0f}" if doubt >= 0.1 else f"{100 * doubt:.1g}"
     return f"{how}; not knowing them {'adds' if averaged else 'would add'} about {percent} % to variances"
+
+
+def _in_words(
+    steps: int,
+    evaluations: int,
+    converged: bool,
+    last_gain: float | None,
+    left: float | None,
+    at_bounds: Sequence[str],
+) -> str:
+    """How learning ended."""
+    said = f"{steps} steps, {evaluations} evaluations of the bound"
+    if last_gain is not None and left is not None:
+        said += f"; the last step gained {last_gain:.1g} nats, {left:.1g} are left"
+    said += "" if converged else "; it did not converge"
+    return said + (f"; {', '.join(at_bounds)}" if at_bounds else "")
 
 
 def _tried(record: Mapping[str, Any]) -> list[str]:

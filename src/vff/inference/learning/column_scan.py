@@ -11,10 +11,12 @@ import numpy as np
 
 from vff.factors import Factor, with_room
 from vff.inference.learning.model import SumModel
+from vff.inference.learning.rows import LearningRows
 from vff.inference.learning.start import look_alone, power_of, stands_out
 from vff.inference.model.scale import TargetScale, standardised
 from vff.inference.model.term import Term
 from vff.moments import (
+    MOST_FEW,
     ColumnRequest,
     LetterFunction,
     MomentRequest,
@@ -68,7 +70,10 @@ def _smooth(request: ColumnRequest, profile: Profile, factor: Factor) -> np.ndar
     moments = moments_of_arrays(MomentRequest.of_columns([request]), [x], y, w, offset=float(np.average(y, weights=w)))
     moments = replace(moments, target_squared=moments.target_squared + float(within.sum()))
     target, term = TargetScale.of(moments, (), True), Term((factor,))
-    model = SumModel((term,), standardised(moments, (), target)[0])
+    few = None
+    if x.size <= MOST_FEW:
+        few = LearningRows(x[:, None], (y - target.mean) / target.scale, w, np.zeros(x.size))
+    model = SumModel((term,), standardised(moments, (), target)[0], few=few)
     start = look_alone(model, dict.fromkeys(term.names), None, 0)
     fitted = model.restricted(start.harmonics)
     coefficients = fitted.transform(fitted.unpack(start.theta)).transpose(fitted.at(start.theta).mean)

@@ -50,7 +50,9 @@ def doubt(model: SumModel, theta: np.ndarray, closed: LinearGaussian, free: np.n
     """
     if not free.any():
         return 0.0
-    inverse = np.linalg.inv(positive(-model.slopes(theta, closed).hessian, free, _FLATTEST))
+    climbed = model.climbed
+    slopes = climbed.slopes(theta, closed if model.few is None else climbed.at(theta))
+    inverse = np.linalg.inv(positive(-slopes.hessian, free, _FLATTEST))
     inverse = np.where(np.multiply.outer(free, free), inverse, 0.0)
     squares = float(np.sum(inverse * _squares(model, theta, closed)))
     nothing = free & (theta <= np.array([low for low, _ in model.parameters.log_bounds]))

@@ -91,7 +91,7 @@ def learn(
     free: np.ndarray | None = None,
     rough: bool = False,
     gain: float | None = None,
-    first: LinearGaussian | None = None,
+    first: Any = None,
 ) -> Stage:
     """Hyperparameters at fixed harmonics; ``curvature`` comes from a smaller model, if there was one.
 
@@ -104,16 +104,19 @@ def learn(
         progress(f"M = {_text(model.harmonics)}: {model.size:,} features, solved {how}")
     with threads_for(model.factored):
         if optimise:
+            climbed, elsewhere = model.climbed, 0
             if first is None:
-                start, first = with_enough_noise(model, model.parameters.clip(start), free)
-            if model.expands(first):  # a search that is cheap, and ends where the top is and not where rounding says
-                start, first = _best_of(model, start, first, free)
+                start, first = with_enough_noise(climbed, model.parameters.clip(start), free)
+            if climbed.expands(first):  # a search that is cheap
+                start, first, elsewhere = _best_of(model, start, first, free)
             # where features are many and still miss much, the last bit of learning is not worth its time
-            hasty = rough or model.factored > _MANY_FEATURES
-            gain = _ROUGHLY * first.bound_gap if hasty and gain is None else gain
-            optimum, closed = maximise(model, start, curvature, free, gain, first)
+            if model.few is None and gain is None and (rough or model.factored > _MANY_FEATURES):
+                gain = _ROUGHLY * first.bound_gap
+            optimum, form = maximise(climbed, start, curvature, free, gain, first)
+            optimum = replace(optimum, evaluations=optimum.evaluations + elsewhere)
             if not rough:
-                optimum, closed, free = _settled(model, optimum, closed, free, gain)
+                optimum, form, free = _settled(model, optimum, form, free, gain)
+            closed = form if model.few is None else model.at(optimum.theta)
         else:
             closed = model.at(start)
             optimum = Optimum(start, closed.objective, 0, 1, True, "hyperparameters kept as given")
@@ -136,19 +139,18 @@ def _other_starts(model: SumModel, start: np.ndarray, free: np.ndarray) -> Itera
     yield model.parameters.clip(np.where(free & np.isfinite(wish), wish, start))
 
 
-def _best_of(
-    model: SumModel, start: np.ndarray, first: LinearGaussian, free: np.ndarray
-) -> tuple[np.ndarray, LinearGaussian]:
-    """The start from which learning comes highest, as far as a few steps tell, and the model there."""
+def _best_of(model: SumModel, start: np.ndarray, first: Any, free: np.ndarray) -> tuple[np.ndarray, Any, int]:
+    """The start from which learning comes highest, as far as a few steps tell, the model there, and evaluations."""
+    climbed = model.climbed
     others = list(_other_starts(model, start, free))
     if not others:
-        return start, first
-    ends = [maximise(model, start, free=free, gain=_WORTH_IT, first=first)]
+        return start, first, 0
+    ends = [maximise(climbed, start, free=free, gain=_WORTH_IT, first=first)]
     for other in others:
         with suppress(FloatingPointError):  # no model there
-            ends.append(maximise(model, other, free=free, gain=_WORTH_IT))
-    optimum, closed = max(ends, key=lambda end: end[0].elbo)
-    return optimum.theta, closed
+            ends.append(maximise(climbed, other, free=free, gain=_WORTH_IT))
+    optimum, form = max(ends, key=lambda end: end[0].elbo)
+    return optimum.theta, form, sum(own.evaluations for own, _ in ends) - 1
 
 
 def _text(harmonics: Harmonics) -> str:
@@ -156,43 +158,44 @@ def _text(harmonics: Harmonics) -> str:
 
 
 def _settled(
-    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray, gain: float | None
-) -> tuple[Optimum, LinearGaussian, np.ndarray]:
+    model: SumModel, optimum: Optimum, form: Any, free: np.ndarray, gain: float | None
+) -> tuple[Optimum, Any, np.ndarray]:
     """Terms that came to nothing taken out, and the others learnt to the end without them."""
+    climbed = model.climbed
     while True:
-        optimum, closed, kept = _without_nothings(model, optimum, closed, free)
+        optimum, form, kept = _without_nothings(model, optimum, form, free)
         if np.array_equal(kept, free):
             revived = _revived(model, optimum, free)
             if revived is None:
-                return optimum, closed, free
+                return optimum, form, free
             optimum, kept = revived
         free, before = kept, optimum
-        optimum, closed = maximise(model, before.theta, before.curvature, free, gain)
+        optimum, form = maximise(climbed, before.theta, before.curvature, free, gain)
         optimum = optimum.after(before)
 
 
 def _without_nothings(
-    model: SumModel, optimum: Optimum, closed: LinearGaussian, free: np.ndarray
-) -> tuple[Optimum, LinearGaussian, np.ndarray]:
+    model: SumModel, optimum: Optimum, form: Any, free: np.ndarray
+) -> tuple[Optimum, Any, np.ndarray]:
     """Terms without which the bound loses next to nothing get the least variance, and stay there.
 
     On a logarithmic scale a vanishing variance would creep towards zero for ever.
     """
     # a term that is not there has no hyperparameters, and no prior of them: bounds are compared
-    theta, free, elbo = optimum.theta.copy(), free.copy(), closed.as_learnt.elbo
+    theta, free, elbo, spent = optimum.theta.copy(), free.copy(), form.as_learnt.elbo, optimum.evaluations
     places = [*model.variances, theta.size - 1]
-    edf = edf_by_term(closed)
+    edf = edf_by_term(form) if model.few is None else form.edf_by_term
     for s in np.argsort(edf):
         first = places[s]
         if not free[first] or edf[s] > _HARDLY_ANY or model.terms[s].lone or model.terms[s].needed:
             continue
         trial = theta.copy()
         trial[first] = model.parameters.log_bounds[first][0]
-        without = model.at(trial)
+        without, spent = model.climbed.at(trial), spent + 1
         if without.as_learnt.elbo >= elbo - _NOTHING:
-            theta, closed, elbo = trial, without, without.as_learnt.elbo
+            theta, form, elbo = trial, without, without.as_learnt.elbo
             free[first : places[s + 1]] = False
-    return replace(optimum, theta=theta, elbo=closed.objective), closed, free
+    return replace(optimum, theta=theta, elbo=form.objective, evaluations=spent), form, free
 
 
 def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optimum, np.ndarray] | None:
@@ -215,7 +218,7 @@ def _revived(model: SumModel, optimum: Optimum, free: np.ndarray) -> tuple[Optim
                 free = free | (own & model.learnt)
     if theta is optimum.theta:
         return None
-    return replace(optimum, theta=theta, elbo=model.at(theta).objective), free
+    return replace(optimum, theta=theta, elbo=model.climbed.at(theta).objective), free
 
 
 def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
@@ -230,7 +233,7 @@ def _chances(term: Term, theta: np.ndarray, first: int) -> Iterator[np.ndarray]:
 def bound_at(model: SumModel, theta: np.ndarray) -> float:
     """What is learnt from, without the priors of hyperparameters; minus infinity where rounding leaves no model."""
     try:
-        return float(model.at(theta).as_learnt.elbo)
+        return float(model.climbed.at(theta).as_learnt.elbo)
     except FloatingPointError:  # negative sites, too
         return -np.inf
 
@@ -265,7 +268,11 @@ def grow(
             return stages
         larger = model.restricted(wanted) if grows else last.model
         theta = foreseen(last, larger) if grows and optimise else last.optimum.theta
-        more = {"curvature": last.optimum.curvature, "free": last.free, "first": None if grows else last.closed}
+        more = {
+            "curvature": last.optimum.curvature,
+            "free": last.free,
+            "first": None if grows or last.model.few is not None else last.closed,
+        }
         stage = learn(larger, theta, rough=rough and grows and wanted != model.harmonics, **more, **how)
         if grows:
             stages.append(stage)
@@ -361,7 +368,7 @@ def _tails(stage: Stage, s: int) -> list[float]:
 def foreseen(last: Stage, large: SumModel) -> np.ndarray:
     """Where the optimum moves when the model grows: one Newton step on what is known of the gain, T_small - T_large."""
     theta, small, curvature = last.optimum.theta, last.model, last.optimum.curvature
-    if curvature is None:
+    if curvature is None or small.few is not None:  # what rows themselves say does not move with M
         return theta
     gain = small.pull_back(theta, last.closed.gap_cotangents)
     gain = gain - large.pull_back(theta, large.at(theta).gap_cotangents)

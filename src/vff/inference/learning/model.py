@@ -11,7 +11,17 @@ from vff.factors import Prior, StackedTransform, TailRows
 from vff.inference.learning.curvature import slopes_of
 from vff.inference.learning.levels import NONE, Exchangeable
 from vff.inference.learning.log_prior import LogPriors
-from vff.inference.learning.separated import Separate, crossed, hand_on, prior_variance_sums, separated
+from vff.inference.learning.records import Model
+from vff.inference.learning.rows import LearningRows, RowModel
+from vff.inference.learning.separated import (
+    NOISE_BOUNDS,
+    Separate,
+    crossed,
+    hand_on,
+    limits_beside,
+    prior_variance_sums,
+    separated,
+)
 from vff.inference.learning.sizes import edf_by_term
 from vff.inference.learning.solver import Solver, choose_solver
 from vff.inference.learning.tails import slopes_of_tails
@@ -30,10 +40,7 @@ from vff.linalg import BlockDiagonal
 from vff.moments import MOST_FEW, ColumnRequest, Harmonics, Moments, NoisySums
 from vff.parameters import PositiveVector
 
-NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
 LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
-
-_NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 _FEATURES_PER_ROW = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
@@ -66,6 +73,8 @@ class SumModel:
 
     ``moments`` are then without weights for how well a row is known.
     """
+    few: LearningRows | None = None
+    """The rows themselves, where they are few: then it is their evidence that learning climbs."""
 
     @property
     def columns(self) -> tuple[tuple[ColumnRequest, ...], ...]:
@@ -88,21 +97,15 @@ class SumModel:
 
     @cached_property
     def _layout(self) -> PositiveVector:
-        bounds = [bound for term in self.terms for bound in term.bounds] + [self._noise_bounds]
+        bounds = [bound for term in self.terms for bound in term.bounds] + [
+            limits_beside(self.noisy, self.noise_limits)
+        ]
         for place in self.variances:
             low, high = bounds[place]
             most = min(high, self.widest / len(self.terms))
             bounds[place] = min(low, most), most
         lower, upper = zip(*bounds, strict=True)
         return PositiveVector(tuple(map(str, self.keys)), lower, upper)
-
-    @property
-    def _noise_bounds(self) -> tuple[float, float]:
-        """Beside error bars the noise may be so small that it adds nothing to the least of them."""
-        if self.noisy is None or self.noise_limits != NOISE_BOUNDS:
-            return self.noise_limits
-        least = np.min(self.noisy.variances, where=self.noisy.variances > 0.0, initial=np.inf)
-        return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * float(least)), NOISE_BOUNDS[1]
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -159,7 +162,8 @@ class SumModel:
         own = [*range(first, first + len(self.terms[s].names)), len(self.keys) - 1]
         more: dict[str, Any] = {"known": None if self.known is None else self.known.taken(own)}
         more |= {"intercept": self.intercept, "widest": self.widest, "noise_limits": self.noise_limits}
-        more |= {"row_noise": self.row_noise, "noisy": None if self.noisy is None else self.noisy.terms((s,))}
+        more |= {"few": self.few, "row_noise": self.row_noise}
+        more["noisy"] = None if self.noisy is None else self.noisy.terms((s,))
         return SumModel((self.terms[s],), self.moments.term(s), self.tails, self.sites, **more)
 
     @cached_property
@@ -180,6 +184,11 @@ class SumModel:
         return self.row_noise is not None or self.noisy is not None
 
     @cached_property
+    def climbed(self) -> Model[Any]:
+        """What learning climbs: itself, or the process given its rows."""
+        return self if self.few is None else RowModel(self, self.few)
+
+    @cached_property
     def _weighed(self) -> "dict[float, tuple[SumModel, Moments]]":
         return {}
 
@@ -193,7 +202,7 @@ class SumModel:
             assert self.noisy is not None
             row_noise = RowNoise(self.weight, self.noisy.log_noise(noise))
             sums, drift = self.noisy.near(self.harmonics).weighed_and_drift(noise)
-            model = replace(self, moments=sums.restricted(self.harmonics), row_noise=row_noise, noisy=None)
+            model = replace(self, moments=sums.restricted(self.harmonics), row_noise=row_noise, noisy=None, few=None)
             self._weighed.clear()  # what was asked for before is asked for no more
             self._weighed[noise] = model, drift
         return self._weighed[noise]

@@ -4,7 +4,7 @@ Curvature is exact where a form has an expansion; elsewhere it is what a coarser
 say of it, corrected by how slopes change on the way (symmetric rank one). Hyperparameters at a bound that would go
 beyond it are held there; the others move by the step that is best within the region in which the expansion to second
 order has proved right. Where rounding hides what a step gains, the slopes at its two ends judge it: these are known
-where a small difference of bounds is not (the approximate conditions of Hager and Zhang, 2005).
+where a small difference of bounds is not (the approximate conditions of Hager and Zhang, 2005; theory (27.5)).
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from vff.inference.learning.records import Model, Optimum, blocked
+from vff.inference.learning.records import Form, Model, Optimum, blocked
 from vff.inference.solvers.expansion import Slopes
-from vff.inference.solvers.linear_gaussian import LinearGaussian
 
 _MOST, _MOST_WITH_ERROR = 200, 12  # evaluations; of a bound that is known to an error, and costly
 _FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units; the largest, per root of their number
@@ -31,7 +30,7 @@ _AS_LONG = 1e-3  # how close a step comes to its radius
 _STRAIGHT = 1e-14  # of the steepest curvature
 _RIGHT_ANGLE = 1e-8  # how nearly a correction of the curvature may be orthogonal to the step
 
-F = TypeVar("F", bound=LinearGaussian)
+F = TypeVar("F", bound=Form)
 
 
 @dataclass

@@ -5,11 +5,12 @@ from typing import TypeVar
 import numpy as np
 
 from vff.inference.learning.newton import climb
-from vff.inference.learning.records import Model, Optimum
+from vff.inference.learning.records import Form, Model, Optimum
+from vff.inference.learning.rows import RowForm
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite
 
-F = TypeVar("F", bound=LinearGaussian)
+F = TypeVar("F", bound=Form)
 
 
 def maximise(
@@ -56,7 +57,7 @@ def with_enough_noise(model: Model[F], start: np.ndarray, free: np.ndarray) -> t
         start = louder
 
 
-def rescale(closed: LinearGaussian) -> tuple[float, float]:
+def rescale(closed: LinearGaussian | RowForm) -> tuple[float, float]:
     """The factor on all variances (prior and noise together) that maximises the bound, and the bound there.
 
     The bound depends on it only through -1/2 [n log s + quadratic / s]; hence s = quadratic / n. A constant whose prior

@@ -1,16 +1,19 @@
 """What a search for the best hyperparameters asks of a model, and the record of how it ended."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from vff.inference.solvers.cotangents import Cotangents
+from vff.inference.learning.rows import RowForm
 from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.parameters import PositiveVector
 
-F = TypeVar("F", bound=LinearGaussian)
+Form = LinearGaussian | RowForm
+"""What is climbed, at one setting."""
+
+F = TypeVar("F", bound=Form)
 
 
 class Model(Protocol[F]):
@@ -25,7 +28,7 @@ class Model(Protocol[F]):
         """The model at these log hyperparameters."""
         ...
 
-    def pull_back(self, theta: np.ndarray, cotangents: Cotangents, /) -> np.ndarray:
+    def pull_back(self, theta: np.ndarray, cotangents: Any, /) -> np.ndarray:
         """d elbo / d theta."""
         ...
 
@@ -67,8 +70,9 @@ class Optimum:
 
     def after(self, before: "Optimum") -> "Optimum":
         """The same end, with what an earlier search spent on the way counted too."""
-        spent = {"steps": before.steps + self.steps, "evaluations": before.evaluations + self.evaluations}
-        return replace(self, **spent)
+        steps, evaluations = before.steps + self.steps, before.evaluations + self.evaluations
+        gained = before.gained if np.isnan(self.gained) else self.gained
+        return replace(self, steps=steps, evaluations=evaluations, gained=gained)
 
 
 def blocked(layout: PositiveVector, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sums of a model apart: levels that are eliminated, and what prior variances that vary come to over the rows."""
+"""What a model keeps apart: levels that are eliminated, prior variances that vary, and noise beside error bars."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,21 @@ from vff.inference.solvers.block_eliminated import SeparateBlocks
 from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.links import Links
+from vff.moments import NoisySums
 
 if TYPE_CHECKING:
     from vff.inference.learning.model import SumModel
+
+NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+_NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
+
+
+def limits_beside(noisy: NoisySums | None, limits: tuple[float, float]) -> tuple[float, float]:
+    """Of the noise: beside error bars it may be so small that it adds nothing to the least of them."""
+    if noisy is None or limits != NOISE_BOUNDS:
+        return limits
+    least = np.min(noisy.variances, where=noisy.variances > 0.0, initial=np.inf)
+    return min(NOISE_BOUNDS[0], _NEXT_TO_NOTHING * float(least)), NOISE_BOUNDS[1]
 
 
 Separate = SeparateSums | SeparateBlocks

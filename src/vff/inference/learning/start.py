@@ -38,7 +38,7 @@ class Start:
 
 def sized_for(model: SumModel, setting: Hyperparameters) -> SumModel:
     """The model with about as many harmonics as the hyperparameters deserve; of few rows, all cost next to nothing."""
-    if model.rank is not None:
+    if model.few is not None or model.rank is not None:
         return model
     wanted = [_deserved(term, values) for term, values in zip(model.terms, setting.terms, strict=True)]
     return model.restricted(capped(wanted, model.harmonics))
@@ -210,7 +210,7 @@ def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
     """A candidate with its bound; unless a variance was given, all of them are scaled together to the best."""
     theta, fixed = within(model, model.pack(setting)), fixed or model.has_error_bars
     try:
-        closed = model.at(theta)
+        closed = model.climbed.at(theta)
         scale, elbo = (1.0, closed.elbo) if fixed else rescale(closed)
         if fixed or scale == 1.0:
             return Start(theta, model.harmonics, closed.objective)
@@ -218,7 +218,7 @@ def _scored(model: SumModel, setting: Hyperparameters, *, fixed: bool) -> Start:
         louder[[*model.variances, -1]] += np.log(scale)
         limited = within(model, louder)
         if model.known is not None or not np.array_equal(limited, louder):  # what is held does not follow
-            elbo = model.at(limited).objective
+            elbo = model.climbed.at(limited).objective
         return Start(limited, model.harmonics, elbo)
     except NotPositiveDefinite:  # less noise than rounding leaves room for
         return Start(theta, model.harmonics, -np.inf)

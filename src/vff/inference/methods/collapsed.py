@@ -12,6 +12,7 @@ import numpy as np
 from vff.inference.learning.growth import Stage, foreseen, grow, learn
 from vff.inference.learning.harmonics import least_of_few
 from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel
+from vff.inference.learning.rows import LearningRows
 from vff.inference.learning.sizes import capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record
@@ -26,7 +27,7 @@ from vff.inference.posterior import Posterior
 from vff.inference.posterior.exact import ExactPosterior, TrainingRows
 from vff.inference.solvers.direct import MOST_EXPANDED
 from vff.linalg import threads_for
-from vff.moments import MOST_FEW, Harmonics, NoisySums
+from vff.moments import MOST_FEW, FewRows, Harmonics, NoisySums
 from vff.words import shown
 
 _BETTER_START = 10.0  # nats by which a start found in the data must beat the user's, or the last, to be taken instead
@@ -87,13 +88,18 @@ def _scattered(task: FitTask) -> bool:
     return any(factor.scattered for term in task.terms for factor in term.factors)
 
 
-def training_rows(task: FitTask, noise: float) -> TrainingRows | None:
-    """The rows of the fit with their noise, as learning sees it, where they are few and lie inside.
-
-    Who asks for so many frequencies is answered with so many.
-    """
+def known_rows(task: FitTask) -> FewRows | None:
+    """The rows of the fit, where they are few and lie inside, and nobody asked for so many frequencies."""
     few, asked = task.sums.few, any(M is not None for own in task.wanted for M in own)
     if few is None or asked or _scattered(task) or task.sums.tails or len(few.x) != task.sums.moments.n:
+        return None
+    return few
+
+
+def training_rows(task: FitTask, noise: float) -> TrainingRows | None:
+    """The same with their noise, as learning sees them."""
+    few = known_rows(task)
+    if few is None:
         return None
     y, errors = (few.y - task.target.mean) / task.target.scale, few.variances / task.target.scale**2
     return TrainingRows(few.x, y, few.w, noise + errors, REACH**2 if task.centred else None)
@@ -119,7 +125,10 @@ def model_of(task: FitTask) -> SumModel:
     noisy = NoisySums(moments) if moments.nodes else None
     noise = NOISE_BOUNDS if task.noise_limits is None else held_above_rounding(task)
     how: dict[str, Any] = {"noise_limits": noise, "known": log_priors_of(task, moments.request), "noisy": noisy}
-    plain = replace(moments, nodes={})
+    plain, few = replace(moments, nodes={}), known_rows(task)
+    if few is not None:
+        y, errors = (few.y - task.target.mean) / task.target.scale, few.variances / task.target.scale**2
+        how["few"] = LearningRows(few.x, y, few.w, errors)
     return SumModel(task.terms, plain, tails, intercept=REACH**2 if task.centred else None, **how)
 
 
@@ -253,7 +262,7 @@ def _start_at(model: SumModel, setting: Hyperparameters, *, clipped: bool = Fals
     sized = sized_for(model, setting)
     theta = sized.pack(setting)
     theta = within(sized, sized.parameters.clip(theta) if clipped else theta)
-    return Start(theta, sized.harmonics, sized.at(theta).objective)
+    return Start(theta, sized.harmonics, sized.climbed.at(theta).objective)
 
 
 def _last(task: FitTask, model: SumModel, found: Start) -> Start | None:

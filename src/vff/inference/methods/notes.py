@@ -38,7 +38,8 @@ def notes_on(final: Stage, whole: SumModel, task: "FitTask", *, exact: bool = Fa
                 notes += [note for note in _on_domain(final, factor.domain, extent, label) if note not in notes]
     if len(plans) == 1 and len(plans[0].labels) == 1 and not final.model.sites:
         notes += _on_detail(final, whole, plans[0].labels[0])
-    learnt_from_evidence = final.closed.as_learnt is not final.closed or not final.optimum.steps
+    unlike = final.closed.as_learnt is not final.closed
+    learnt_from_evidence = unlike or final.model.few is not None or not final.optimum.steps
     bound = () if exact and learnt_from_evidence else _on_bound(final, whole, task)
     return (*notes, *bound, *_on_learning(final, task))
 

@@ -7,7 +7,7 @@ own density. No row is looked at again: inside the domain features do not move w
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2, norm, qmc
@@ -16,6 +16,7 @@ from vff.inference.learning.doubt import doubt
 from vff.inference.learning.log_prior import KnownPrior, LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.optimise import maximise
+from vff.inference.learning.records import Model
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.hyper import Parameter
 from vff.linalg import threads_for
@@ -59,9 +60,10 @@ def known_of(parameters: Sequence[Parameter]) -> LogPriors:
     )
 
 
-def drawn(model: SumModel, parameters: Sequence[Parameter]) -> WeightedDraws:
+def drawn(whole: SumModel, parameters: Sequence[Parameter]) -> WeightedDraws:
     """Around the mode of bound and priors."""
-    model, free = replace(model, known=known_of(parameters)), np.array([own.prior is not None for own in parameters])
+    free = np.array([own.prior is not None for own in parameters])
+    model = replace(whole, known=known_of(parameters)).climbed
     optimum, _ = maximise(model, model.parameters.clip(np.array([own.t for own in parameters])), free=free)
     curvature = optimum.curvature
     alone = WeightedDraws(optimum.theta[None], np.ones(1), np.array([optimum.elbo]), 1.0)
@@ -90,7 +92,7 @@ def _student(d: int) -> tuple[np.ndarray, np.ndarray]:
     return points, -0.5 * (_DF + d) * np.log1p(np.sum(points**2, axis=1) / _DF)
 
 
-def _objective(model: SumModel, theta: np.ndarray) -> float:
+def _objective(model: Model[Any], theta: np.ndarray) -> float:
     """Bound and log prior; minus infinity where there is no model."""
     if not np.array_equal(model.parameters.clip(theta), theta):
         return -np.inf
@@ -120,5 +122,5 @@ def matters_of(
         return False, None
     with threads_for(model.factored):
         closed = model.at(theta)
-        found = doubt(model, theta, closed, free) if model.expands(closed) else None
+        found = doubt(model, theta, closed, free) if model.few is not None or model.expands(closed) else None
     return asked or (found is not None and found > MATTERS), found
