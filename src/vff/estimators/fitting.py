@@ -118,7 +118,7 @@ def task_of(
     plans = (*(plan_of(term, rows, M, detail) for term, M, detail in own), *more)
     return FitTask(
         plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
-        spec.batch, spec.covariance, spec.engine, chains, spec.priors, before, noise_limits=spec.noise_limits,
+        spec.batch, spec.covariance, spec.engine, chains, spec.priors, spec.growing, before, noise_limits=spec.noise_limits,
         hyperparameters=spec.hyperparameters,
     )  # fmt: skip
 

@@ -275,3 +275,6 @@ class ChunkedRows(RowOracle):
 
     def in_units(self, target: TargetScale) -> "ChunkedRows":
         return replace(self, target=target)
+
+    def narrowed(self, request: MomentRequest) -> "ChunkedRows":
+        return replace(self, plan=self.plan.narrowed(request), remembered={})

@@ -30,6 +30,7 @@ from vff.moments.operations import (
     Tables,
     analyse,
     column_rows,
+    combined,
     pair_functions,
     summed,
     synthesise,
@@ -39,6 +40,7 @@ from vff.moments.rows import ColumnRequest, ColumnRows, Place, TermRequest, code
 from vff.moments.run import Cells, PreparedRows, Whole, moments_of_arrays, moments_of_cells, run_pass
 from vff.moments.sample import LARGEST_SAMPLE, Profile, Sample, merge_equal_rows, sample_of
 from vff.moments.statistics import Harmonics, KeyedByPairs, MomentRequest, Moments, Pair
+from vff.moments.written import WrittenStretch
 
 __all__ = [
     "ENGINES",
@@ -73,10 +75,12 @@ __all__ = [
     "TermRequest",
     "Whole",
     "Work",
+    "WrittenStretch",
     "analyse",
     "choose",
     "codes_of_levels",
     "column_rows",
+    "combined",
     "contract",
     "distinct_values_for",
     "distinct_values_of",

@@ -17,7 +17,7 @@ from vff.moments.engines.base import Engine, Job, Work
 from vff.moments.engines.choice import ENGINES, choose
 from vff.moments.gram import TermPair
 from vff.moments.rows import ColumnRequest, ColumnRows, Place, numbers
-from vff.moments.statistics import Pair
+from vff.moments.statistics import MomentRequest, Pair
 from vff.moments.threads import side_by_side
 
 
@@ -62,8 +62,10 @@ class LetterFunction:
 
 Rows = Sequence[ColumnRows] | Mapping[int, ColumnRows]
 """Rows by column."""
-Tables = dict[Any, dict[Any, np.ndarray]]
+Tables = dict[Any, dict[Any, Any]]
 """What engines keep of functions, by their number, from stretch to stretch of the same columns."""
+Weighed = tuple[float, LetterFunction]
+"""A function and how often it counts."""
 
 
 def synthesise(
@@ -100,6 +102,17 @@ def synthesise(
     for group in others:
         one(group)
     return values
+
+
+def combined(
+    rows: Rows, request: MomentRequest, groups: Sequence[Sequence[Weighed]], tables: Tables
+) -> list[np.ndarray]:
+    """The sum of every group of functions of the terms of a request, (N,) each; written rows have a way of their own."""
+    own = getattr(rows, "combined", None)
+    if own is not None:
+        return own(request, groups, tables)
+    values = iter(synthesise(rows, [function for group in groups for _, function in group], tables=tables))
+    return [np.sum([weight * next(values) for weight, _ in group], axis=0) for group in groups]
 
 
 def _engine(work: Work, engine: str) -> str:

@@ -122,10 +122,16 @@ class PassPlan:
     """Sets of two or more columns."""
     engine: str = "auto"
     """As asked."""
+    n: int = 0
+    """Rows for which it was chosen."""
 
     def of_rows(self, n: int) -> "PassPlan":
         """The same for so many of the rows, for which other engines may be faster."""
         return plan_pass(n, self.request, self.distinct_values, self.engine) if self.engine == "auto" else self
+
+    def narrowed(self, request: MomentRequest) -> "PassPlan":
+        """For fewer features of the same terms."""
+        return plan_pass(self.n, request, self.distinct_values, self.engine)
 
     @property
     def chunk(self) -> int:
@@ -173,6 +179,7 @@ def plan_pass(
         tuple(one for one in every if len(one.columns) == 1),
         tuple(one for one in every if len(one.columns) > 1),
         engine,
+        n,
     )
     whole = None  # rows that form a lattice of all columns are one piece of work
     if engine != "auto" and len(distinct_values) > 1:

@@ -16,6 +16,7 @@ from vff.moments.plan import PassPlan, RowBlock, SetPlan, distinct_values_for, p
 from vff.moments.rows import ColumnRows
 from vff.moments.statistics import MomentRequest, Moments
 from vff.moments.threads import Each, side_by_side
+from vff.moments.written import KEPT, Layout, WrittenStretch, WrittenSums, layout_of
 
 _KEPT = 2**30  # bytes of prepared rows that are kept from pass to pass
 _PER_CELL = 24  # bytes: the value, its place and its code
@@ -47,7 +48,7 @@ def run_pass(
     """The moments of the rows that lie inside all domains, and the engine of every column, with the reason."""
     sums = Sums(plan)
     with side_by_side(source.n) as each:
-        for rows in _chunks(plan, source.n):
+        for rows in _chunks(source.n, plan.chunk):
             stretch = _prepared(plan, source, rows, each)
             residual, w, stretch = _inside(plan, stretch, source.y[rows] - offset, source.w[rows])
             _prepare_sets(plan, stretch, each)
@@ -64,7 +65,10 @@ class PreparedRows:
 
     def __init__(self, plan: PassPlan, source: RowBlock):
         self.plan, self.source = plan, source
+        self.layout = layout_of(plan, source.n)
+        written = 0 if self.layout is None else 8 * source.n * self.layout.size
         self._keeps = source.n * len(plan.distinct_values) * _PER_CELL <= _KEPT
+        self._keeps_written = self._keeps and written <= KEPT
         self._kept: list[list[ColumnRows]] = []
         self.choices: list[Choice] = []
 
@@ -78,27 +82,48 @@ class PreparedRows:
         source = self.source.taken(len(self.plan.distinct_values), pieces)
         return PreparedRows(plan_pass(source.n, request or self.plan.request, self.plan.distinct_values), source)
 
+    def narrowed(self, request: MomentRequest) -> "PreparedRows":
+        """The same rows for fewer features of the same terms."""
+        return PreparedRows(self.plan.narrowed(request), self.source)
+
     def chunks(self) -> Iterator[tuple[slice, list[ColumnRows]]]:
         """Stretches of rows with their columns; the same every time."""
-        for number, rows in enumerate(_chunks(self.plan, self.n)):
+        layout = self.layout
+        for number, rows in enumerate(_chunks(self.n, self.plan.chunk if layout is None else layout.chunk)):
             if number < len(self._kept):
-                yield rows, self._kept[number]
+                columns = self._kept[number]
+                known = layout is None or isinstance(columns, WrittenStretch)
+                yield rows, columns if known else WrittenStretch(columns, layout)
                 continue
             with side_by_side(self.n) as each:
                 columns = _prepared(self.plan, self.source, rows, each)
-                _prepare_sets(self.plan, columns, each)
+                if layout is None:
+                    _prepare_sets(self.plan, columns, each)
+            written = columns if layout is None else WrittenStretch(columns, layout)
             if self._keeps:
-                self._kept.append(columns)
-            yield rows, columns
+                self._kept.append(written if self._keeps_written else columns)
+            yield rows, written
 
     def sum(self, step: Step) -> Moments:
         """One pass: the sums with the weights and weighted targets that ``step`` finds at every stretch."""
+        if self.layout is not None and self.n:
+            return self._sum_of_written(self.layout, step)
         sums = Sums(self.plan)
         with side_by_side(self.n) as each:
             for rows, columns in self.chunks():
                 sums.add(columns, *step(rows, columns), 0.0, each)
         self.choices = sums.choices
         return sums.moments(0.0)
+
+    def _sum_of_written(self, layout: Layout, step: Step) -> Moments:
+        sums, last = WrittenSums(layout), None
+        for rows, columns in self.chunks():
+            assert isinstance(columns, WrittenStretch)
+            sums.add(columns, *step(rows, columns))
+            last = columns
+        assert last is not None  # there are rows
+        self.choices = [layout.choice] * len(self.plan.alone)
+        return sums.moments(last)
 
 
 class Cells(NamedTuple):
@@ -239,9 +264,9 @@ def _is_parallel(one: SetPlan) -> bool:
     return one.choice is not None and ENGINES[one.choice.name].parallel
 
 
-def _chunks(plan: PassPlan, n: int) -> Iterator[slice]:
+def _chunks(n: int, size: int) -> Iterator[slice]:
     """Stretches of rows that are read at once."""
-    return (slice(start, min(start + plan.chunk, n)) for start in range(0, n, plan.chunk))
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _prepared(plan: PassPlan, source: RowBlock, rows: slice, each: Each) -> list[ColumnRows]:

@@ -132,6 +132,8 @@ class FitTask:
     chains: "Plan | None" = None
     """How to run Markov chains, if any."""
     priors: Mapping[str, Any] | None = None
+    growing: bool = False
+    """Whether more rows may come."""
     before: "Fit | None" = None
     """An earlier fit that this one goes on from; its memory is over the levels that are known now."""
     target: TargetScale = TargetScale(0.0, 1.0)  # noqa: RUF009  a frozen record

@@ -14,7 +14,7 @@ from vff.inference.posterior.scatter import MeanScatter
 from vff.inference.posterior.term import Rows, TermProcess, stretches
 from vff.inference.solvers.records import InterceptPosterior
 from vff.linalg import threads_for
-from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, synthesise
+from vff.moments import ColumnRows, LetterFunction, MomentRequest, Tables, WrittenStretch, combined, synthesise
 
 _CHUNK = 2**20
 _MANY_PAIRS = 20  # of terms
@@ -167,25 +167,25 @@ class Posterior:
 
         ``tables`` belong to the caller, who comes back with the next stretch of the same columns.
         """
-        if len(self.request.pairs) > _MANY_PAIRS and rows[0].x.size <= self.request.size:
+        written = isinstance(rows, WrittenStretch)
+        if not written and len(self.request.pairs) > _MANY_PAIRS and rows[0].x.size <= self.request.size:
             return self._written_out(np.stack([column.x for column in rows], axis=1), rows)
         functions = self.covariance.functions
         if functions is None:
             return self.marginals(np.stack([column.x for column in rows], axis=1))
-        (own, between), T = functions, len(self.terms)
-        every = [*self._mean_functions, *own, *self._answer_functions, *between]
-        values = synthesise(rows, every, tables=tables)
-        pairs = 2 * T + len(self._answer_functions)
+        own, between = functions
+        explained = [*((-1.0, one) for one in own), *((2.0, one) for one in between)]
+        means, answers = (
+            [(1.0, one) for one in functions] for functions in (self._mean_functions, self._answer_functions)
+        )
+        groups = [means, explained] if self.intercept is None else [means, explained, answers]
+        mean, known, *follows = combined(rows, self.request, groups, tables)
         constant = all(term.constant_variance for term in self.terms)
         x = np.empty((0, 0)) if constant else np.stack([column.x for column in rows], axis=1)
-        prior = self.covariance.prior_variances(x, rows)
-        mean, variance = np.sum(values[:T], axis=0), prior - np.sum(values[T : 2 * T], axis=0)
-        if between:
-            variance += 2.0 * np.sum(values[pairs:], axis=0)
-        variance = np.maximum(variance, 0.0)
+        variance = np.maximum(self.covariance.prior_variances(x, rows) + known, 0.0)
         if self.intercept is not None:
             mean += self.intercept.mean
-            variance += self.intercept.variance * (1.0 - np.sum(values[2 * T : pairs], axis=0)) ** 2
+            variance += self.intercept.variance * (1.0 - follows[0]) ** 2
         return mean, variance + self._scatter.at(mean.size, rows)
 
     def _written_out(self, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

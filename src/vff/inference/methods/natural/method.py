@@ -1,6 +1,6 @@
 """Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,12 +20,14 @@ from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteSte
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
-from vff.moments import MomentRequest, Moments
+from vff.moments import MomentRequest, Moments, TermRequest
 
-_MANY_ROWS = 2**18  # more are first learnt from a sample of them
+_MANY_ROWS, _SAMPLE = 2**16, 2**15  # more are first learnt from so many of them
+_SEVERAL_ROWS, _COARSER = 2**12, 0.75  # more are first learnt with fewer features, if so many are fewer
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
-_FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 400, 0.05, 8
+_FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 300, 0.05, 8
+_ROOM, _MORE_M, _WIDER = 0.85, 2, 1.6  # of the harmonics that all rows should ask for, and what is tried beyond
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _HOPELESS = 10.0  # nats below no function at all
 _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from nothing tries
@@ -123,19 +125,74 @@ def fit_prepared(task: FitTask) -> Fit:
 
 def _of_first_rows(task: FitTask) -> Ascended:
     sample, oracle = _sample(task), task.visited.all
-    if sample is not None:
-        task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
-        first = _begin(task, sample)
-        rough = ascend(*first, tolerance=_ROUGHLY * _tolerance(task, sample))
-        problem = replace(problem_of(task, oracle), intercept_prior=first[0].intercept_prior)
-        step = _onto_all_rows(problem, rough)
-    else:
+    if sample is None:
         problem, step = _begin(task, oracle)
-    if task.batch is not None and task.batch < oracle.n:
-        ascent = _by_batches(problem, step, task.batch, task.progress)
-    else:
-        ascent = _ascend_and_revive(problem, step, task.progress)
-    return Ascended(task, problem, ascent)
+        return Ascended(task, problem, _to_the_top(task, problem, step))
+    if sample.n < oracle.n:
+        task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
+    problem, step = _begin(task, sample, _ROUGHLY)
+    rough = ascend(problem, step, tolerance=problem.tolerance)
+    asked = task.growing or task.batch is not None or not task.free_harmonics
+    request = oracle.request if asked else _with_room(oracle, rough.last.iterate, sample.weight)
+    visits = 0
+    while True:
+        rows = oracle if request == oracle.request else oracle.narrowed(request)
+        problem = replace(problem_of(task, rows), intercept_prior=problem.intercept_prior)
+        step = _onto_all_rows(problem, rough)
+        request = _wider(oracle.request, request, step.iterate)
+        if request == rows.request:
+            rough = _to_the_top(task, problem, step)
+            rough = replace(rough, visits=rough.visits + visits)
+            request = _wider(oracle.request, request, rough.last.iterate)
+            if request == rows.request:
+                return Ascended(task, problem, rough)
+            visits = rough.visits
+        else:
+            rough, visits = replace(rough, last=step), visits + 2
+
+
+def _to_the_top(task: FitTask, problem: SiteProblem, step: SiteStep) -> SiteAscent:
+    if task.batch is not None and task.batch < problem.oracle.n:
+        return _by_batches(problem, step, task.batch, task.progress)
+    return _ascend_and_revive(problem, step, task.progress)
+
+
+def _with_room(oracle: RowOracle, stage: Stage, weight: float) -> MomentRequest:
+    """As many harmonics of terms of one column as all rows should ask for, by what a sample of this weight misses."""
+    share = stage.tolerance / len(stage.model.terms)
+    missed = stage.bound_gap_by_term * oracle.weight / weight
+    wanted = []
+    for s, own in enumerate(oracle.request.harmonics):
+        decay = stage.model.terms[s].factors[0].decay
+        most, M = own[0], stage.harmonics[s][0]
+        if len(own) > 1 or most is None or M is None or decay is None:
+            wanted.append(own)
+            continue
+        more = max(1.0, _ROOM * max(0.0, float(missed[s]) / share) ** (1.0 / decay))
+        wanted.append((int(min(most, M * min(more, float(most)) + _MORE_M)),))
+    return _resized(oracle.request, wanted)
+
+
+def _wider(whole: MomentRequest, request: MomentRequest, stage: Stage) -> MomentRequest:
+    """More harmonics, where these are not enough; the same where they are, or there are no more."""
+    if stage.enough:
+        return request
+    wanted = []
+    for most, own, now in zip(whole.harmonics, request.harmonics, stage.harmonics, strict=True):
+        full = own == now and own != most
+        wider = (None if a is None or b is None else min(b, int(_WIDER * a)) for a, b in zip(own, most, strict=True))
+        wanted.append(tuple(wider) if full else own)
+    return _resized(whole, wanted)
+
+
+def _resized(whole: MomentRequest, harmonics: Sequence[tuple[int | None, ...]]) -> MomentRequest:
+    terms = []
+    for term, own in zip(whole.terms, harmonics, strict=True):
+        for d, (M, most) in enumerate(zip(own, term.bases, strict=True)):
+            if M is not None and M != most.detail:
+                term = term.with_basis(d, most.resized(M))
+        terms.append(term)
+    return MomentRequest(tuple(terms))
 
 
 def _tolerance(task: FitTask, oracle: RowOracle) -> float:
@@ -210,7 +267,9 @@ def _of_more_rows(task: FitTask, before: Fit, memory: SiteMemory) -> Ascended:
         memory.likelihood.check(observed.y, observed.extra)  # as it was sized by the first rows
     kept = {"likelihood": memory.likelihood, "target": memory.units, "psi": memory.psi}
     task = replace(task, rows=task.visited.in_units(memory.units), **kept)
-    problem = replace(problem_of(task, task.visited.all, memory), intercept_prior=memory.intercept_prior)
+    oracle, summed = task.visited.all, memory.sums.request
+    oracle = oracle if oracle.request == summed else oracle.narrowed(summed)
+    problem = replace(problem_of(task, oracle, memory), intercept_prior=memory.intercept_prior)
     sums, _ = problem.first_sums(memory.psi, memory.intercept)
     steps = _starts_of_more(task, problem, before, memory, sums)
     ascent = _ascend_and_revive(problem, max(steps, key=lambda step: step.elbo), task.progress)
@@ -246,31 +305,43 @@ def _scale_of(task: FitTask) -> TargetScale:
 
 
 def _sample(task: FitTask) -> MemoryRows | None:
-    """Some of the rows, when they are many."""
+    """Some of the rows, when they are many, or all with fewer features, when these are many."""
     prepared, observed = task.visited.prepared, task.visited.observed
-    if task.visited.everywhere is not None:
-        whole = [slice(0, prepared.n)]
-        return MemoryRows(prepared.taken(whole, _coarser(task)), observed, counted=False) if task.optimise else None
-    few = task.batch if task.batch is not None else _MANY_ROWS
-    if prepared.n <= few or not (task.optimise or task.batch):
+    if not (task.optimise or task.batch):
         return None
-    pieces = sample_pieces(prepared.n) if task.batch is None else sample_pieces(prepared.n, task.batch)
-    return MemoryRows(prepared.taken(pieces, _coarser(task)), observed.taken(pieces), counted=False)
+    if task.batch is not None and task.visited.everywhere is None:
+        pieces = sample_pieces(prepared.n, task.batch)
+        if prepared.n <= task.batch:
+            return None
+    elif task.visited.everywhere is None and prepared.n <= _MANY_ROWS:
+        pieces = [slice(0, prepared.n)]
+    else:
+        pieces = sample_pieces(prepared.n, _SAMPLE)
+    coarser = _coarser(task)
+    many = task.visited.everywhere is not None or prepared.n > (task.batch or _MANY_ROWS)
+    if not many and (prepared.n < _SEVERAL_ROWS or coarser.size > _COARSER * task.visited.request.size):
+        return None
+    return MemoryRows(prepared.taken(pieces, coarser), observed.taken(pieces), counted=False)
 
 
 def _coarser(task: FitTask) -> MomentRequest:
     """Fewer harmonics where they are to be found: a sample shows hyperparameters, and not the last detail."""
     whole, share = task.visited.request, 1.0
-    request = whole
-    while request.size > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
+    request, others = whole, sum(term.size for term in whole.terms if all(M is None for M in _details(term)))
+    while request.size - others > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
         share *= 0.8
         request = fewer(whole, share, _LEAST_M, [[M is None for M in plan.M] for plan in task.plans])
     return request
 
 
-def _begin(task: FitTask, oracle: RowOracle) -> tuple[SiteProblem, SiteStep]:
+def _details(term: TermRequest) -> list[int | None]:
+    return [basis.detail for basis in term.bases]
+
+
+def _begin(task: FitTask, oracle: RowOracle, roughly: float = 1.0) -> tuple[SiteProblem, SiteStep]:
     """A first q from a guess at every row by itself."""
     problem, psi = problem_of(task, oracle), task.psi
+    problem = replace(problem, tolerance=roughly * problem.tolerance)
     observed = (oracle.in_memory or task.visited).observed
     intercept = 0.0
     if problem.centred:
@@ -316,7 +387,7 @@ def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
     """The q that some rows taught, asked of all of them, and then the q that their sites make."""
     last = rough.last
     sums = problem.visit(last.iterate, last.psi).sums
-    here = replace(last.iterate, free=last.iterate.model.learnt)
+    here = replace(last.iterate, free=last.iterate.model.learnt, rough=True)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.intercept_prior)

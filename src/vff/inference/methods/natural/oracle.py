@@ -13,7 +13,7 @@ from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
 from vff.linalg import along
-from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Moments, PreparedRows, Tables, Work, choose
+from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Moments, PreparedRows, Tables, Work, WrittenStretch, choose
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
@@ -129,6 +129,10 @@ class RowOracle(ABC):
     def in_units(self, target: TargetScale) -> Self:
         """The same rows with y as learning sees it."""
 
+    @abstractmethod
+    def narrowed(self, request: MomentRequest) -> Self:
+        """The same rows, for fewer features of the same terms."""
+
     def averages(self, request: MomentRequest) -> FeatureSums:
         """Averages of every term's features over the rows that were asked, (P,) each, for features among theirs."""
         sums = restricted(self.request, self.remembered["features"], request)
@@ -177,12 +181,17 @@ class MemoryRows(RowOracle):
     def in_units(self, target: TargetScale) -> "MemoryRows":
         return replace(self, observed=self.observed.in_units(target))
 
+    def narrowed(self, request: MomentRequest) -> "MemoryRows":
+        return replace(self, prepared=self.prepared.narrowed(request), remembered={})
+
 
 # --- sums of features over rows, which effects are centred on: those of sites have other weights than the rows ------
 
 
 def feature_sums(request: MomentRequest, columns: Sequence[ColumnRows], w: np.ndarray) -> FeatureSums:
     """Over rows that are ready for the engines: single letters alone, and nothing between terms."""
+    if isinstance(columns, WrittenStretch) and columns.layout.request == request:
+        return columns.feature_sums(w)
     found = []
     for term in request.terms:
         parts, letters = [part for own in term.factors for part in own.parts], [basis.single for basis in term.bases]

@@ -1,11 +1,12 @@
 """Natural gradients on Fourier features: sums of sites in, q and its hyperparameters out, and the rows asked again."""
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.growth import Stage, grow, learn, tolerance
+from vff.inference.learning.growth import Stage, bound_at, grow, learn, tolerance
 from vff.inference.learning.log_prior import LogPriors
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.records import Optimum
@@ -24,6 +25,7 @@ SiteStep = Step[Moments, Stage]
 SiteAscent = Ascent[Moments, Stage]
 
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
+_REVIVED_FROM, _SHORTER = (1e-3, 1e-1), (1.0, 4.0)  # variances at which it is asked for, and of what shape
 _LEARNT = 0.1  # of the tolerance of the ascent, for hyperparameters on the way
 
 
@@ -88,6 +90,8 @@ class SiteProblem:
         known["curvature"] = stage.optimum.curvature
         how: dict[str, Any] = {"optimise": self.optimise, "progress": lambda message: None}
         if self.grows:
+            # only where more of them are new does a first step have others after it
+            known["rough"] = stage.rough and len(self.terms) > 1 and stage.harmonics != model.harmonics
             return grow(model, stage.optimum.theta, stage.harmonics, known=known, **how)[-1]
         return learn(model.restricted(stage.harmonics), stage.optimum.theta, **known, **how)
 
@@ -99,10 +103,9 @@ class SiteProblem:
         stage = step.iterate
         variances = stage.model.variances
         off = variances[~stage.free[variances] & stage.model.learnt[variances]]
-        if off.size == 0:
+        theta = None if off.size == 0 else self._lifted(step, off)
+        if theta is None:
             return None
-        theta = stage.optimum.theta.copy()
-        theta[off] = np.log(_REVIVED)
         optimum = replace(stage.optimum, theta=theta, curvature=None)
         lifted = replace(stage, free=stage.model.learnt, optimum=optimum)
         iterate = self.update(step.visit.sums, lifted, 1.0)
@@ -110,6 +113,29 @@ class SiteProblem:
             return None
         there = arrive(self, iterate, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
+
+    def _lifted(self, step: SiteStep, off: np.ndarray) -> np.ndarray | None:
+        """With some variance for the terms for which the sums, as they are, say that this gains; None where for none.
+
+        With the sites held, the bound has the same slope in a variance: a term that gains nothing there stays off.
+        """
+        stage = step.iterate
+        model = self.model(step.visit.sums).restricted(stage.harmonics)
+        theta = stage.optimum.theta.copy()
+        bound, lifted = bound_at(model, theta), False
+        for first in off.tolist():
+            term = model.terms[int(np.flatnonzero(model.variances == first)[0])]
+            typical = np.log([own.typical for _, _, own in term.parameters])
+            trials = []
+            for variance, shorter in product(_REVIVED_FROM, _SHORTER):
+                trial = theta.copy()
+                trial[first : first + 1 + typical.size] = [np.log(variance), *(typical - np.log(shorter))]
+                trials.append(model.parameters.clip(trial))
+            gains = [bound_at(model, trial) - bound for trial in trials]
+            if max(gains) > 0.0:
+                theta[first:] = trials[int(np.argmax(gains))][first:]
+                theta[first], lifted = np.log(_REVIVED), True
+        return theta if lifted else None
 
     def settled(self, sums: Moments, stage: Stage) -> Stage | None:
         """q for some sums at the hyperparameters of a stage; None where they make none."""
