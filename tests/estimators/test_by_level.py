@@ -136,3 +136,9 @@ def test_many_levels_have_as_much_detail_as_few():
     model = GPRegressor(Matern32("x") * Categorical("g")).fit(frame, y)
     assert model.solver_ == "eliminating"
     assert model.frequencies_["x * g"][0] >= 4
+
+
+def test_hyperparameters_are_averaged_over_where_levels_are_few():
+    frame, y = by_level()
+    one, other = both(lambda: GPRegressor(LINES, frequencies=4, hyperparameters="integrate").fit(frame, y))
+    np.testing.assert_allclose(one.predict_f(frame[:60]), other.predict_f(frame[:60]), atol=1e-5)
