@@ -27,7 +27,7 @@ def table(kind: str = "") -> tuple[pd.DataFrame, np.ndarray]:
 def both(fit):
     """The same fit with levels eliminated, and by a factor of everything."""
     module = "vff.inference.learning.solver._ELIMINATION"
-    with patch(module, 1.0):
+    with patch(module, -1e30):
         one = fit()
     with patch(module, 1e30):
         other = fit()
@@ -124,3 +124,22 @@ def test_many_levels_do_not_loosen_the_detail_of_other_terms():
     few = GPRegressor(Matern32("x")).fit(frame, y)
     many = GPRegressor(KERNEL).fit(frame, y)
     assert many.frequencies_["x"] >= few.frequencies_["x"] - 4
+
+
+def test_what_needs_a_covariance_of_all_levels_is_refused_before_anything_is_learnt():
+    frame, y = table()
+    with patch("vff.inference.methods.many.LARGEST_DIRECT", 100):
+        for likelihood in ("gaussian", "poisson"):
+            with pytest.raises(ValueError, match=r"of at least \d+, where at most 100 are taken.*'maximise'"):
+                GPRegressor(KERNEL, hyperparameters="integrate", likelihood=likelihood).fit(frame, np.abs(y).round())
+        with pytest.raises(ValueError, match=r"inference='mcmc' writes covariances.*'variational', or fewer levels"):
+            GPRegressor(KERNEL, inference="mcmc").fit(frame, y)
+
+
+def test_hyperparameters_that_matter_are_noted_where_levels_are_many():
+    frame, y = table("a row each")
+    with patch("vff.inference.methods.integrated.draws.LARGEST_DIRECT", 1000):
+        model = GPRegressor(KERNEL, frequencies=8).fit(frame, y)
+    assert model.samples_ is None
+    assert model.fit_.doubt > 0.1
+    assert "coefficients are too many for averages" in model.fit_.notes[-1]

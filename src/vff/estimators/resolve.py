@@ -159,7 +159,8 @@ def resolve_term(
         products = sum(len(other.columns) > 1 for other in binding.terms)
         wider = () if growing or found != [None] * len(found) else _spread(term, options)
         rows = _combinations(term, summary)
-        shared = harmonics_in_product(known, products, rows, growing=growing, wider=wider)
+        levels = prod(basis.size for own, basis in zip(factors, least, strict=True) if own.exchangeable)
+        shared = harmonics_in_product(known, products, rows, growing=growing, wider=wider, levels=levels)
         found = [M or other for M, other in zip(requested, shared, strict=True)]
     elif found == [None] and least[0].detail is not None:
         c, factor, terms = term.columns[0], term.inner.factors[0], len(binding.terms)

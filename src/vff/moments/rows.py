@@ -233,6 +233,32 @@ class ColumnRows:
         codes = codes and letters.numbers is letters
         return codes and bool(values.size == 0 or (values[0] == 0.0 and values[-1] == values.size - 1.0))
 
+    def _codes_of(self, letters: Letters) -> np.ndarray | None:
+        """Which letter is one at every distinct value, -1 for none, (D,); None unless letters are of single levels."""
+        if not (self.request.domain.discrete and letters.local == 1 and letters.numbers is letters):
+            return None
+        return self.values.astype(np.intp)
+
+    def at_values(self, letters: Letters, coefficients: np.ndarray, d: int) -> np.ndarray:
+        """Functions of the letters at the distinct values: an axis of coefficients, (size,), becomes one of (D,)."""
+        codes = self._codes_of(letters)
+        if codes is None:
+            return np.moveaxis(np.tensordot(self.letters(letters), coefficients, axes=(1, d)), 0, d)
+        found = np.take(coefficients, np.maximum(codes, 0), axis=d)
+        if codes.size and codes.min() < 0:
+            np.moveaxis(found, d, 0)[codes < 0] = 0.0
+        return found
+
+    def from_values(self, letters: Letters, sums: np.ndarray, d: int) -> np.ndarray:
+        """Sums over letters from those over the distinct values, (D,) along an axis: the transpose."""
+        codes = self._codes_of(letters)
+        if codes is None:
+            return np.moveaxis(np.tensordot(self.letters(letters), sums, axes=(0, d)), 0, d)
+        moved, known = np.moveaxis(sums, d, 0), codes >= 0
+        found = np.zeros((letters.size, *moved.shape[1:]))
+        found[codes[known]] = moved[known]
+        return np.moveaxis(found, 0, d)
+
     def written(self, letters: Letters) -> np.ndarray:
         """Letters at the rows themselves, (N, size); kept when they are few, for the next set and the next pass."""
         if self.x.size * letters.size > _KEPT:

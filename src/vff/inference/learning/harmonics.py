@@ -19,6 +19,7 @@ _LEAST_M, _LEAST_SUM = 16, 256  # harmonics of a term, and of all together, that
 _LARGEST_PRODUCT, _LARGEST_PRODUCTS = 1600, 2000  # features of one product term, and of all together
 _LEAST_PRODUCTS = 400  # features of all products together that cost next to nothing
 _LEAST_IN_PRODUCT = 1
+_EACH_LEVEL, _LARGEST_BY_LEVEL = 20, 2**19  # features of a product with many levels: of every level, and of all
 _WIDER = 2.6  # times the features of a product, that are summed for growth to choose among
 _NUMBER = 8  # bytes
 _SQUARES = 6  # P x P matrices alive at once: Gram, in two coordinates, A, its factor, its inverse
@@ -62,6 +63,7 @@ def harmonics_in_product(
     *,
     growing: bool,
     wider: Sequence[int] = (),
+    levels: int = 1,
 ) -> list[int | None]:
     """The harmonics to sum for every factor of a product term: alike, but none more than its column has values for.
 
@@ -70,8 +72,9 @@ def harmonics_in_product(
     Cholesky factor handles in a fraction of a second, and are not many more than rows, or than cost next to nothing;
     when more rows are to come (``growing``), the first ones do not limit them. Those that are ``wider`` are summed for
     more: how a season of some shape and its drift share the features is for growth to find out, within the number.
+    Where there are so many ``levels`` that they will be eliminated, each has some features of its own.
     """
-    budget = product_budget(products)
+    budget = max(product_budget(products), min(float(_LARGEST_BY_LEVEL), _EACH_LEVEL * levels))
     if not growing:
         budget = max(4.0, min(budget, max(rows, _LEAST_PRODUCTS / products)))
     M = [None if basis.detail is None else _LEAST_IN_PRODUCT for _, basis in factors]

@@ -70,7 +70,7 @@ class _Groups(Accumulator):
         results = []
         for total, job, rest in zip(self.totals, self.jobs, self.rest, strict=True):
             own = job.letters[self.pivot]
-            sums = total if self.column.letters_are_values(own) else self.column.letters(own).T @ total
+            sums = total if self.column.letters_are_values(own) else self.column.from_values(own, total, 0)
             results.append(np.moveaxis(sums.reshape(-1, *rest.shape), 0, self.pivot))
         return results
 
@@ -91,7 +91,7 @@ def _add_groups(total: np.ndarray, written: WrittenLetters, rest: Job, strengths
 def _evaluated(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     d = pivot(Work(0, [job], columns).values, [job])
     column, others = columns[d], [other for e, other in enumerate(columns) if e != d]
-    at_values = np.moveaxis(column.at_values(job.letters[d], coefficients, d), d, 0)
+    at_values = np.ascontiguousarray(np.moveaxis(column.at_values(job.letters[d], coefficients, d), d, 0))
     rest, (order, begins) = job.without(d), groups(column)
     values = np.empty(column.t.size)
     for first, last, start, stop in _runs(begins, [rest]):

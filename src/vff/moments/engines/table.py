@@ -1,10 +1,12 @@
 """Few distinct values: sums per value, or per combination of values, which meet the letters at the end. Exact."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
 import numpy as np
 
+from vff.basis.protocol import Letters
 from vff.moments.engines.base import (
     LARGEST_CONTINGENCY,
     PER_LETTER,
@@ -18,7 +20,6 @@ from vff.moments.engines.base import (
     Jobs,
     Kept,
     Work,
-    contract,
     contraction,
 )
 from vff.moments.rows import ColumnRows
@@ -75,10 +76,22 @@ class TableEngine(Engine):
 
 def _at_values(columns: Columns, job: Job, coefficients: np.ndarray) -> np.ndarray:
     """A function of the letters at every combination of values, flat."""
-    growth = [column.known_values.size / letters.size for column, letters in zip(columns, job.letters, strict=True)]
-    for d in np.argsort(growth, kind="stable"):  # what shrinks it most comes first
-        coefficients = columns[d].at_values(job.letters[d], coefficients, int(d))
-    return coefficients.reshape(-1)
+    return combined(coefficients, columns, job.letters).reshape(-1)
+
+
+def combined(tensor: np.ndarray, columns: Columns, letters: Sequence[Letters], *, back: bool = False) -> np.ndarray:
+    """Axes of coefficients of letters to values, or ``back`` from sums over values to letters; what shrinks first."""
+
+    def growth(d: int) -> float:
+        ratio = columns[d].known_values.size / letters[d].size
+        return 1.0 / ratio if back and ratio else ratio
+
+    for d in sorted(range(len(columns)), key=growth):
+        if not back:
+            tensor = columns[d].at_values(letters[d], tensor, d)
+        elif not columns[d].letters_are_values(letters[d]):
+            tensor = columns[d].from_values(letters[d], tensor, d)
+    return tensor
 
 
 class _Counts(Accumulator):
@@ -100,13 +113,7 @@ class _Counts(Accumulator):
         return [self._contracted(job, tables[int(job.targets)]) for job in self.jobs]
 
     def _contracted(self, job: Job, table: np.ndarray) -> np.ndarray:
-        every = [
-            None if column.letters_are_values(letters) else column.letters(letters)
-            for column, letters in zip(self.columns, job.letters, strict=True)
-        ]
-        if len(every) == 1 and every[0] is not None:
-            return table @ every[0]
-        return contract(table, [None if letters is None else letters.T for letters in every])
+        return combined(table, self.columns, job.letters, back=True)
 
 
 def _cells(columns: Columns) -> np.ndarray:

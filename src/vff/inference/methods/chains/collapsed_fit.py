@@ -5,7 +5,6 @@ import time
 import numpy as np
 
 from vff.inference.learning.model import SumModel
-from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of, record_of_draws
 from vff.inference.methods.chains.density import CollapsedTarget, Data, Hyper, Sums, registered
 from vff.inference.methods.chains.points import shapes_of
@@ -15,6 +14,7 @@ from vff.inference.methods.chains.start import sampled
 from vff.inference.methods.collapsed import Collapsed, model_of, with_target
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
+from vff.inference.methods.many import refuse_many
 from vff.inference.methods.task import FitTask, refuse_scattered
 
 _MOST_DIFFERENTIATED = 250  # white variables: beyond, gradients by hand are faster
@@ -31,14 +31,11 @@ def sample_sum(task: FitTask) -> Fit:
             "inference='mcmc' samples the noise variance beside error bars, and noise_variance=0 holds none; leave "
             "noise_variance=None, or use inference='variational'"
         )
+    refuse_many(task.sums.moments.request, "inference='mcmc'", "inference='variational'", least=True)
     task = with_target(task)
     fit = Collapsed().fit(task)
     model = model_of(task).restricted(fit.history[-1].harmonics)
-    if model.size > LARGEST_DIRECT:
-        raise ValueError(
-            f"inference='mcmc' factors a matrix of all {model.size} features at every step, and takes at most "
-            f"{LARGEST_DIRECT}; use fewer frequencies or levels, or inference='variational'"
-        )
+    refuse_many(model.moments.request, "inference='mcmc'", "inference='variational'")
     parameters = hyperparameters_of(fit, model, task)
     target = _target(parameters, model)
     started = time.perf_counter()

@@ -19,6 +19,7 @@ from vff.inference.learning.optimise import maximise
 from vff.inference.learning.records import Model
 from vff.inference.learning.solver import LARGEST_DIRECT
 from vff.inference.methods.hyper import Parameter
+from vff.inference.methods.many import refuse_many
 from vff.linalg import threads_for
 
 DRAWS = 64
@@ -27,6 +28,8 @@ SETTINGS = 24
 """Over which the posterior averages."""
 RESAMPLED = 240
 """Draws of equal weight, as which the weighted ones are reported; a multiple of the settings."""
+INSTEAD = "hyperparameters='maximise'"
+"""Which takes any number of coefficients."""
 MATTERS = 0.1
 """Of variances: beyond it 95 % intervals would cover less than 94 %."""
 _DF = 5.0  # of the proposal
@@ -110,12 +113,10 @@ def matters_of(
 
     With ``asked``, wherever there is one that is not known.
     """
-    if model.size > LARGEST_DIRECT:
-        if asked:
-            raise ValueError(
-                f"hyperparameters='integrate' factors a matrix of all {model.size} features for every draw, and takes "
-                f"at most {LARGEST_DIRECT}; use fewer frequencies or levels, or hyperparameters='maximise'"
-            )
+    if asked:
+        refuse_many(model.moments.request, "hyperparameters='integrate'", INSTEAD)
+    many = model.size > LARGEST_DIRECT
+    if many and (model.iterative or model.factored > LARGEST_DIRECT):
         return False, None
     free = np.array([own.prior is not None for own in parameters])
     if not free.any():
@@ -123,4 +124,14 @@ def matters_of(
     with threads_for(model.factored):
         closed = model.at(theta)
         found = doubt(model, theta, closed, free) if model.few is not None or model.expands(closed) else None
-    return asked or (found is not None and found > MATTERS), found
+    return asked or (found is not None and found > MATTERS and not many), found
+
+
+def on_doubt(averaged: bool, found: float | None) -> tuple[str, ...]:
+    """A sentence where hyperparameters matter, and coefficients are too many for averages over them."""
+    if averaged or found is None or found <= MATTERS:
+        return ()
+    return (
+        f"not knowing the hyperparameters would add about {100.0 * found:.0f} % to variances, and coefficients are too "
+        "many for averages over them, so that intervals are too narrow; give priors, or use fewer levels",
+    )

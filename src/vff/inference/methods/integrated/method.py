@@ -11,7 +11,8 @@ from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, training_rows, with_target
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
-from vff.inference.methods.integrated.draws import DRAWS, RESAMPLED, SETTINGS, drawn, matters_of
+from vff.inference.methods.integrated.draws import DRAWS, INSTEAD, RESAMPLED, SETTINGS, drawn, matters_of, on_doubt
+from vff.inference.methods.many import refuse_many
 from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.posterior.exact import ExactMixture, ExactPosterior
 from vff.linalg import threads_for
@@ -35,6 +36,8 @@ class Integrated(Method):
         why_not = _uncertain_inputs_or_no_noise(task)
         if asked and why_not is not None:
             raise ValueError(why_not)
+        if asked:
+            refuse_many(task.sums.moments.request, "hyperparameters='integrate'", INSTEAD, least=True)
         task = with_target(task)
         fit = Collapsed().fit(task)
         if not task.optimise or why_not is not None:
@@ -42,7 +45,7 @@ class Integrated(Method):
         model = model_of(task).restricted(fit.history[-1].harmonics)
         parameters = hyperparameters_of(fit, model, task, walls=True)
         matters, doubt = matters_of(model, fit.history[-1].optimum.theta, parameters, asked=asked)
-        fit = replace(fit, doubt=doubt)
+        fit = replace(fit, doubt=doubt, notes=(*fit.notes, *on_doubt(matters, doubt)))
         return self._averaged(task, fit, model, parameters) if matters else fit
 
     def _averaged(self, task: FitTask, fit: Fit, model: SumModel, parameters: list[Parameter]) -> Fit:

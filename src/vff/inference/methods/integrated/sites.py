@@ -13,7 +13,17 @@ from vff.inference.methods.averaged import EACH, averaged_posterior
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter, likelihood_parameters, term_parameters, with_priors
-from vff.inference.methods.integrated.draws import DRAWS, RESAMPLED, SETTINGS, drawn, known_of, matters_of
+from vff.inference.methods.integrated.draws import (
+    DRAWS,
+    INSTEAD,
+    RESAMPLED,
+    SETTINGS,
+    drawn,
+    known_of,
+    matters_of,
+    on_doubt,
+)
+from vff.inference.methods.many import refuse_many
 from vff.inference.methods.natural.ascent import arrive, ascend
 from vff.inference.methods.natural.method import Ascended, ascended
 from vff.inference.methods.natural.row_sites import is_positive
@@ -45,13 +55,15 @@ class IntegratedSites(Method):
 
     def fit(self, task: FitTask) -> Fit:
         """From where learning ends; where that is left open, if not knowing the hyperparameters matters."""
+        if task.hyperparameters == "integrate":
+            refuse_many(task.visited.request, "hyperparameters='integrate'", INSTEAD, least=True)
         top = ascended(task)
         last = top.ascent.last
         if not task.optimise or not is_positive(last.iterate.closed):
             return top.fit
         parameters, asked = _of_terms(top), task.hyperparameters == "integrate"
         matters, doubt = matters_of(top.model, last.iterate.optimum.theta, parameters, asked=asked)
-        fit = replace(top.fit, doubt=doubt)
+        fit = replace(top.fit, doubt=doubt, notes=(*top.fit.notes, *on_doubt(matters, doubt)))
         if not matters:
             return fit
         task.progress(f"{DRAWS} draws of the hyperparameters around their mode")
