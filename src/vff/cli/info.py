@@ -120,7 +120,11 @@ def _learnt(model: Any) -> dict[str, Any]:
         "likelihood": type(model.likelihood_).__name__,
         "scale": model.likelihood_.scale_name,
         "parameters": {name: float(value) for name, value in model.likelihood_.values.items()},
-        "hyperparameters": {"averaged": model.samples_ is not None, "doubt": model.fit_.doubt},
+        "hyperparameters": {
+            "averaged": model.samples_ is not None,
+            "doubt": model.fit_.doubt,
+            "asked": getattr(model, "hyperparameters", "auto"),
+        },
         "learning": _how_it_ended(model.fit_),
         "domain": {str(column): list(ends) for column, ends in model.domain_.items()},
         "frequencies": {str(key): value for key, value in model.frequencies_.items()},
@@ -209,11 +213,12 @@ def summary_text(record: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _how_known(averaged: bool, doubt: float | None) -> str:
-    """Whether predictions average over what learning does not know."""
+def _how_known(averaged: bool, doubt: float | None, asked: str) -> str:
+    """Whether predictions average over what learning does not know, and why."""
     how = "averaged over" if averaged else "taken for known"
+    how += "" if asked == "auto" else f", as hyperparameters={asked!r} asks"
     if doubt is None:
-        return how
+        return how if averaged or asked != "auto" else f"{how}; what not knowing them adds was not estimated"
     percent = f"{100 * doubt:.0f}" if doubt >= 0.1 else f"{100 * doubt:.1g}"
     return f"{how}; not knowing them {'adds' if averaged else 'would add'} about {percent} % to variances"
 

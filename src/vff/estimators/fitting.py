@@ -42,6 +42,7 @@ from vff.inference import (
     Visited,
     no_sums,
     on_coverage,
+    on_few_rows,
 )
 from vff.moments import LARGEST_SAMPLE, ColumnSummary, Place, distinct_values_for, numbers, plan_pass
 
@@ -99,7 +100,8 @@ def _widest(rows: Statistics, place: Place) -> ColumnSummary:
 
 def learnt(spec: FitSpec, rows: Statistics, data: Sums | Visited, before: Fit | None) -> Fit:
     """Hyperparameters and posterior, from where an earlier fit left them."""
-    return spec.method().fit(task_of(spec, rows, data, before))
+    found = spec.method().fit(task_of(spec, rows, data, before))
+    return replace(found, notes=(*found.notes, *on_few_rows(found)))
 
 
 def plan_of(term: BoundTerm, rows: Statistics, M: tuple[int | None, ...], highest_frequency: int = 0) -> TermPlan:

@@ -74,8 +74,8 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
         The best ones are taken for known, or draws around them, weighted by bound and priors (those of Markov chains,
         docs/markov-chains.md), are averaged over: intervals of few rows then hold what they say, at no look at the rows
         and a few dozen times the cost of a step of learning. "auto" averages where not knowing them would add more than
-        a tenth to the variance of f or of Gaussian noise, by an estimate that ``fit_.doubt`` keeps, and takes them for
-        known elsewhere. ``kernel_``, ``noise_variance_`` and ``elbo_`` are those of the best ones.
+        a fiftieth to the variance of f or of Gaussian noise, by an estimate that ``fit_.doubt`` keeps, and takes them
+        for known elsewhere. ``kernel_``, ``noise_variance_`` and ``elbo_`` are those of the best ones.
     draws : int
         Of every Markov chain.
     warmup : int or None

@@ -23,7 +23,7 @@ from vff.inference.methods.natural.first import no_sums
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle, SiteQuery, SiteSums
 from vff.inference.methods.natural.row_sites import Observed
 from vff.inference.methods.natural.working import WorkingSites
-from vff.inference.methods.notes import on_coverage
+from vff.inference.methods.notes import on_coverage, on_few_rows
 from vff.inference.methods.registry import METHODS, choose, inferences
 from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.structured.fit import KINDS
@@ -91,6 +91,7 @@ __all__ = [
     "model_beside",
     "no_sums",
     "on_coverage",
+    "on_few_rows",
     "rescale",
     "rows_beyond",
     "shares_of_sums",

@@ -218,14 +218,6 @@ class ColumnRows:
             found[key] = letters.evaluate(self.values)
         return found[key]
 
-    def at_values(self, letters: Letters, coefficients: np.ndarray, axis: int) -> np.ndarray:
-        """Coefficients of letters along an axis become values at the distinct values; of levels, they are taken."""
-        if self.request.domain.discrete and letters.local == 1:
-            codes = codes_of_levels(self.values, letters.size)
-            taken = np.take(coefficients, np.maximum(codes, 0), axis)
-            return taken if (codes >= 0).all() else along(taken, axis, lambda own: (own.T * (codes >= 0)).T)
-        return np.moveaxis(np.tensordot(self.letters(letters), coefficients, axes=(1, axis)), 0, axis)
-
     def letters_are_values(self, letters: Letters) -> bool:
         """Whether every letter is the indicator of a distinct value, in the same order."""
         values = self.known_values.values

@@ -8,8 +8,9 @@ import numpy as np
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
 from vff.inference.methods.chains.samples import Samples, on_gap
-from vff.inference.methods.fit import Fit, TermShare, record
+from vff.inference.methods.fit import Fit, TermFit, TermShare, record
 from vff.inference.methods.hyper import Parameter, held_or_bounded, noise_parameter, term_parameters, with_priors
+from vff.inference.methods.shares import shares_of_sums
 from vff.inference.methods.task import FitTask
 from vff.inference.posterior import Posterior, covariance_root
 
@@ -50,6 +51,19 @@ def averaged_posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator)
     drawn = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P + 1))
     averages = model.averages or [total / model.moments.weight for total in model.moments.features_sums]
     return sampled_posterior(model, settings, drawn, averages)
+
+
+def with_shares_of(posterior: Posterior, fit: Fit, model: SumModel, task: FitTask) -> tuple[TermFit, ...]:
+    """The terms of a fit with the shares of the mean that draws have, from the same sums; concurvity stays.
+
+    ``posterior`` says nothing of rows beyond the domain, so that shares stay, too, where there are some.
+    """
+    if model.tails:
+        return fit.terms
+    if model.noisy is not None:
+        model = model.weighed(fit.noise_variance / task.target.scale**2)
+    shares = shares_of_sums(posterior, model.moments, task.sources, None if model.sites else 1.0)
+    return tuple(replace(own, variance_share=float(share)) for own, share in zip(fit.terms, shares, strict=True))
 
 
 def record_of_draws(

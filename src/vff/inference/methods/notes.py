@@ -145,12 +145,6 @@ def _on_bound(final: Stage, whole: SumModel, task: "FitTask") -> list[str]:
 def _on_learning(final: Stage, task: "FitTask") -> list[str]:
     plans = task.plans
     notes, names = [], _names(plans)
-    rows = final.model.moments.n + sum(tail.r.size for tail in final.model.tails)
-    if final.optimum.steps and rows < _FEW_ROWS:
-        notes.append(
-            f"{rows} rows hardly determine hyperparameters, and intervals that take the best ones as known are too "
-            "narrow; inference='mcmc' averages over them"
-        )
     if not final.optimum.converged:
         notes.append(
             "learning stopped where no step raises the bound, before its gradient vanished "
@@ -233,6 +227,16 @@ def _stalled(stage: Stage, s: int) -> bool:
     fewer = stage.model.restricted((*stage.harmonics[:s], halved, *stage.harmonics[s + 1 :]))
     bound_gap = fewer.bound_gap_by_term(fewer.at(stage.optimum.theta), stage.optimum.theta)[s]
     return bool(stage.bound_gap_by_term[s] > 0.75 * bound_gap)
+
+
+def on_few_rows(fit: "Fit") -> tuple[str, ...]:
+    """A sentence where few rows leave hyperparameters open and the best are taken for known."""
+    if fit.samples is not None or fit.n >= _FEW_ROWS or not fit.history[-1].optimum.steps:
+        return ()
+    return (
+        f"{fit.n} rows hardly determine hyperparameters, and intervals that take the best ones as known are too "
+        "narrow; hyperparameters='integrate', or inference='mcmc', averages over them",
+    )
 
 
 # --- whether the rows of a fit lie where it expects them: a likelihood that does not suit them leaves many outside ----

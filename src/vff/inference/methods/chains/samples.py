@@ -95,7 +95,7 @@ class Samples:
         return [[self.median(int(start) + n) for n in range(size)] for start, size in zip(starts, sizes, strict=True)]
 
     def __str__(self) -> str:
-        return "\n".join(_table(self.summary))
+        return "\n".join(_table(self.summary, chains=self.effective is None))
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know before trusting the draws."""
@@ -166,12 +166,13 @@ def evenly(chains: int, draws: int, most: int = _KEPT) -> np.ndarray:
     return np.arange(0, total, step)
 
 
-def _table(rows: Sequence[ChainSummary]) -> list[str]:
+def _table(rows: Sequence[ChainSummary], *, chains: bool) -> list[str]:
+    """A line by hyperparameter; draws that no chain links have one effective number, and nothing that should mix."""
     wide = max([len(own.name) for own in rows] + [len("hyperparameter")])
-    heads = f"{'mean':>10} {'sd':>10} {'5 %':>10} {'95 %':>10} {'ess':>7} {'tail':>7} {'R-hat':>7}"
+    heads = f"{'mean':>10} {'sd':>10} {'5 %':>10} {'95 %':>10} {'ess':>7}" + chains * f" {'tail':>7} {'R-hat':>7}"
     lines = [
         f"{own.name:<{wide}} {own.mean:>10.4g} {own.sd:>10.3g} {own.quantile_5:>10.4g} {own.quantile_95:>10.4g} "
-        f"{own.ess_bulk:>7.0f} {own.ess_tail:>7.0f} {own.rhat:>7.3f}"
+        f"{own.ess_bulk:>7.0f}" + chains * f" {own.ess_tail:>7.0f} {own.rhat:>7.3f}"
         for own in rows
     ]
     return [f"{'hyperparameter':<{wide}} {heads}", *lines]

@@ -6,12 +6,12 @@ import numpy as np
 
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.solver import processes
-from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of
+from vff.inference.methods.averaged import EACH, averaged_posterior, hyperparameters_of, with_shares_of
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, training_rows, with_target
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
-from vff.inference.methods.integrated.draws import DRAWS, INSTEAD, RESAMPLED, SETTINGS, drawn, matters_of, on_doubt
+from vff.inference.methods.integrated.draws import INSTEAD, KEPT, drawn, matters_of, on_doubt
 from vff.inference.methods.many import refuse_many
 from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.posterior.exact import ExactMixture, ExactPosterior
@@ -49,23 +49,23 @@ class Integrated(Method):
         return self._averaged(task, fit, model, parameters) if matters else fit
 
     def _averaged(self, task: FitTask, fit: Fit, model: SumModel, parameters: list[Parameter]) -> Fit:
-        task.progress(f"{DRAWS} draws of the hyperparameters around their mode")
+        task.progress("draws of the hyperparameters around their mode")
         with threads_for(model.factored):
             found = drawn(model, parameters)
-            which = found.resampled(RESAMPLED)
+            which = found.resampled()
             t = found.theta[which]
-            kept = np.arange(0, RESAMPLED, RESAMPLED // SETTINGS)
-            posterior, intercept = averaged_posterior(model, t[kept], np.random.default_rng(0))
-        posterior = replace(posterior, mixture=_mixture(task, model, t[kept], intercept))
+            posterior, intercept = averaged_posterior(model, t[KEPT], np.random.default_rng(0))
+        posterior = replace(posterior, mixture=_mixture(task, model, t[KEPT], intercept))
         samples = Samples(
-            tuple(parameters), t[None], {"lp": found.objective[None, which]}, np.repeat(kept, EACH),
-            np.repeat(t[kept, -1:], EACH, axis=0), task.likelihood, task.target.scale, 0.0, 0,
+            tuple(parameters), t[None], {"lp": found.objective[None, which]}, np.repeat(KEPT, EACH),
+            np.repeat(t[KEPT, -1:], EACH, axis=0), task.likelihood, task.target.scale, 0.0, 0,
             effective=found.effective,
         )  # fmt: skip
         return replace(
             fit,
             method=self.name,
             posterior=posterior,
+            terms=with_shares_of(posterior, fit, model, task),
             target=task.target.shifted(intercept),
             samples=samples,
             notes=(*fit.notes, *samples.notes()),

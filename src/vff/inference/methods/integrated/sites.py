@@ -9,20 +9,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm, qmc
 
-from vff.inference.methods.averaged import EACH, averaged_posterior
+from vff.inference.methods.averaged import EACH, averaged_posterior, with_shares_of
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter, likelihood_parameters, term_parameters, with_priors
-from vff.inference.methods.integrated.draws import (
-    DRAWS,
-    INSTEAD,
-    RESAMPLED,
-    SETTINGS,
-    drawn,
-    known_of,
-    matters_of,
-    on_doubt,
-)
+from vff.inference.methods.integrated.draws import INSTEAD, KEPT, RESAMPLED, drawn, known_of, matters_of, on_doubt
 from vff.inference.methods.many import refuse_many
 from vff.inference.methods.natural.ascent import arrive, ascend
 from vff.inference.methods.natural.method import Ascended, ascended
@@ -66,7 +57,7 @@ class IntegratedSites(Method):
         fit = replace(top.fit, doubt=doubt, notes=(*top.fit.notes, *on_doubt(matters, doubt)))
         if not matters:
             return fit
-        task.progress(f"{DRAWS} draws of the hyperparameters around their mode")
+        task.progress("draws of the hyperparameters around their mode")
         settled = _settled(top, parameters)
         return _averaged(settled, fit, parameters, _of_likelihood(settled))
 
@@ -98,19 +89,20 @@ def _averaged(top: Ascended, fit: Fit, parameters: list[Parameter], others: list
     task, last = top.task, top.ascent.last
     with threads_for(top.model.factored):
         found = drawn(top.model, parameters)
-        which = found.resampled(RESAMPLED)
-        t, kept = found.theta[which], np.arange(0, RESAMPLED, RESAMPLED // SETTINGS)
-        posterior, intercept = averaged_posterior(top.model, t[kept], np.random.default_rng(0))
+        which = found.resampled()
+        t = found.theta[which]
+        posterior, intercept = averaged_posterior(top.model, t[KEPT], np.random.default_rng(0))
     psi = _psi_draws(last.psi, last.curvature, np.array([own.prior is not None for own in others], dtype=bool))
     samples = Samples(
         (*parameters[:-1], *others), np.concatenate([t[:, :-1], psi], axis=1)[None],
-        {"lp": found.objective[None, which]}, np.repeat(kept, EACH), np.repeat(psi[kept], EACH, axis=0),
+        {"lp": found.objective[None, which]}, np.repeat(KEPT, EACH), np.repeat(psi[KEPT], EACH, axis=0),
         task.likelihood, task.target.scale, 0.0, 0, effective=found.effective,
     )  # fmt: skip
     return replace(
         fit,
         method=IntegratedSites.name,
         posterior=posterior,
+        terms=with_shares_of(posterior, fit, top.model, task),
         target=task.target.shifted(top.problem.intercept_prior + intercept),
         samples=samples,
         notes=(*fit.notes, *samples.notes()),
