@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vff.basis.protocol import Axis, Basis, Domain, Letters
-from vff.linalg import along, apply_along
+from vff.linalg import apply_along
 from vff.moments.distinct import DistinctValues
 from vff.words import shown
 

@@ -81,6 +81,17 @@ class Sums(NamedTuple):
         return B, C, L, solve_triangular(L, B.T @ self.b[:P], lower=True)
 
 
+class Leading(NamedTuple):
+    """The white variables of which the rows say most, measured along the Gaussian that they are near."""
+
+    place: Any
+    """Which, (m,)."""
+    root: Any
+    """Of their covariance, (m, m)."""
+    slope: Any
+    """How their mode follows the coordinates of the hyperparameters, (m, K)."""
+
+
 class Data(NamedTuple):
     """All numbers of a target."""
 
@@ -98,6 +109,8 @@ class Data(NamedTuple):
     """Under which a model is known while its bound is called back."""
     bounds: Any = None
     """Of the logarithms, (L, 2): beyond them there is no model."""
+    leading: Leading | None = None
+    """None where all white variables are measured by themselves."""
 
     @classmethod
     def of(cls, target: "HyperTarget", rows: RowData | None, hyper: Hyper, sums: Sums | None, **more: Any) -> "Data":
@@ -220,9 +233,9 @@ class Target(HyperTarget):
 
     def at(self, data: Data, z: Any) -> Position:
         """What a position says."""
-        K = self.free.size
-        white, t = data.centre[K:] + data.scale * z[K:], self.hyperparameters(data, z)
-        roots = [term.roots(t) for term in self.terms]
+        white, t = self._white(data, z), self.hyperparameters(data, z)
+        assert data.rows is not None
+        roots = [term.roots(t, points) for term, points in zip(self.terms, data.rows.terms, strict=True)]
         v, tensors, log_jacobian = self._transport(data, t, roots, white) if self.transported else (white, None, 0.0)
         if self.centred:
             mean, sd = self.intercept_prior(data.hyper)
@@ -233,6 +246,14 @@ class Target(HyperTarget):
                 for term, place, own in zip(self.terms, self.white, roots, strict=True)
             ]
         return Position(t, tuple(tensors), v, roots, log_jacobian)
+
+    def _white(self, data: Data, z: Any) -> Any:
+        """White variables, or where these are transported what they are measured by, theory (12.4)."""
+        K = self.free.size
+        white, leading = jnp.asarray(data.scale * z[K:]), data.leading
+        if leading is not None:
+            white = white.at[leading.place].set(leading.root @ z[K:][leading.place] + leading.slope @ z[:K])
+        return data.centre[K:] + white
 
     def _transport(self, data: Data, t: Any, roots: Any, z: Any) -> tuple[Any, list[Any], Any]:
         """v = A^-1 B'b + A^-T/2 z with A = I + B'GB, B the map from v to coefficients; and the coefficients of v.

@@ -13,8 +13,10 @@ import numpy as np
 from vff.inference.learning.growth import tolerance
 from vff.inference.learning.model import SumModel
 from vff.inference.learning.records import Optimum
-from vff.inference.methods.chains.density import Data, Hyper, Sums, Target
+from vff.inference.methods.chains.density import Data, Hyper, Position, Sums, Target
 from vff.inference.methods.chains.design import Design, design, features_at
+from vff.inference.methods.chains.lattice import reduced, unfolded
+from vff.inference.methods.chains.points import TermShape
 from vff.inference.methods.chains.posterior import CoefficientDraws, sampled_posterior
 from vff.inference.methods.chains.run import MOST_GRADIENTS, Drawn, compiled
 from vff.inference.methods.chains.samples import Samples, evenly, on_gap, stats_of
@@ -67,7 +69,7 @@ def sample_likelihood(given: FitTask) -> Fit:
     started = time.perf_counter()
     data, drawn = sampled(target, data, plan, task.progress)
     task.progress("averaging over the draws")
-    found = _draws_of(learnt, target, data, parameters, drawn, time.perf_counter() - started)
+    found = _draws_of(learnt, target, points.shapes, data, parameters, drawn, time.perf_counter() - started)
     return _record(learnt, model, points.choice, *found)
 
 
@@ -96,12 +98,15 @@ def _target(learnt: Learnt, parameters: Sequence[Parameter], points: Design, res
     hyper, likelihood, shapes = Hyper.of(parameters), learnt.task.likelihood, points.shapes
     most = _MOST_FACTORED if all(len(shape.axes) == 1 for shape in shapes) else _MOST_OF_PRODUCTS
     sums = _sums(learnt, parameters) if sum(shape.white_count for shape in shapes) <= most else None
-    priors, transported = tuple(own.form for own in parameters), sums is not None
+    priors, transported, meeting = tuple(own.form for own in parameters), sums is not None, points.rows
     target = Target(priors=priors, transported=transported, terms=shapes, likelihood=likelihood.form, nodes=1)
+    if not transported:
+        shapes, meeting = reduced(shapes, points.rows, hyper.held)
+        target = replace(target, terms=shapes)
     if not likelihood.closed_form:
         ratio = _MARGIN * rest / likelihood.width(hyper.held[target.intercept + 1 :])
         target = replace(target, nodes=max(_FEWEST_NODES, int(counts_for(np.array([ratio]))[0])))
-    return target, Data.of(target, points.rows, hyper, sums)
+    return target, Data.of(target, meeting, hyper, sums)
 
 
 def _sums(learnt: Learnt, parameters: Sequence[Parameter]) -> Sums | None:
@@ -117,24 +122,43 @@ def _sums(learnt: Learnt, parameters: Sequence[Parameter]) -> Sums | None:
 
 
 @lru_cache(maxsize=32)
-def _functions(target: Target) -> Any:
-    return compiled(lambda data, z: jax.vmap(lambda one: target.at(data, one)._replace(roots=[]))(z))
+def _functions(target: Target, full: tuple[TermShape, ...]) -> Any:
+    """What positions say, with the coefficients of all functions, those that no row meets among them."""
+
+    def told(data: Data, z: Any, key: Any) -> Position:
+        position, found = target.at(data, z), []
+        assert data.rows is not None
+        parts = zip(full, data.rows.terms, target.white, position.coefficients, strict=True)
+        for number, (term, points, place, c) in enumerate(parts):
+            own = position.white[slice(*place)], jax.random.fold_in(key, number)
+            found.append(unfolded(term, points, position.t, *own)[0] if points.tables else c)
+        return position._replace(coefficients=tuple(found), roots=[])
+
+    return compiled(jax.vmap(told, in_axes=(None, 0, 0)))
 
 
 def _draws_of(
-    learnt: Learnt, target: Target, data: Data, parameters: Sequence[Parameter], drawn: Sequence[Drawn], seconds: float
+    learnt: Learnt,
+    target: Target,
+    full: tuple[TermShape, ...],
+    data: Data,
+    parameters: Sequence[Parameter],
+    drawn: Sequence[Drawn],
+    seconds: float,
 ) -> tuple[Samples, np.ndarray, list[float]]:
     """Hyperparameters; coefficients and the constant of the draws that are kept, (S, P + 1); every term's edf."""
     position = np.stack([own.position for own in drawn])
     chains, draws, _ = position.shape
     t, white, parts, kept, seen = [], [], [], evenly(chains, draws), []
-    watched = _watched(learnt)
+    assert learnt.task.chains is not None
+    watched, seed = _watched(learnt), learnt.task.chains.seed
     every = position.reshape(chains * draws, -1)
     with float64():
         for start in range(0, len(every), _BATCH):
             batch = every[start : start + _BATCH]
             padded = np.concatenate([batch, np.zeros((_BATCH - len(batch), batch.shape[1]))])
-            found, n = jax.tree.map(np.asarray, _functions(target)(data, padded)), len(batch)
+            keys = jax.random.split(jax.random.fold_in(jax.random.PRNGKey(seed), start), _BATCH)
+            found, n = jax.tree.map(np.asarray, _functions(target, full)(data, padded, keys)), len(batch)
             constant = found.t[:, target.intercept, None]
             c = np.concatenate([*(own.reshape(_BATCH, -1) for own in found.coefficients), constant], axis=1)[:n]
             t.append(found.t[:n])

@@ -43,6 +43,8 @@ class TermPoints(NamedTuple):
     """(N,) point of every row; None when rows are points, each serving ``copies`` rows; or ``Interpolated``."""
     varying: tuple[Any, ...] = ()
     """Of every column the functions of which its k(x, x) is made, (n_d, J_d); none where all are one everywhere."""
+    tables: tuple[Any, ...] = ()
+    """Of every column what its white variables read, ``lattice.ColumnTable`` or None; empty where none does."""
 
 
 class RowData(NamedTuple):
@@ -93,9 +95,11 @@ class TermShape:
         values = (jnp.exp(t[entry]) for entry in range(self.first + 1, self.end))
         return [tuple(islice(values, axis.n_values)) for axis in self.axes]
 
-    def roots(self, t: Any) -> tuple[Any, ...]:
-        """Of every column, for unit variance."""
-        return tuple(axis.at(values) for axis, values in zip(self.axes, self.values_of(t), strict=True))
+    def roots(self, t: Any, points: TermPoints | None = None) -> tuple[Any, ...]:
+        """Of every column, for unit variance; columns that read tables have them beside their points."""
+        tables = points.tables if points is not None and points.tables else (None,) * len(self.axes)
+        given: Any = zip(self.axes, self.values_of(t), tables, strict=True)
+        return tuple(axis.at(values) if table is None else axis.at(values, table) for axis, values, table in given)
 
     @property
     def constant_variance(self) -> bool:

@@ -155,7 +155,7 @@ def _move(
 @lru_cache(maxsize=32)
 def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
     """Some steps of a chain, compiled."""
-    n_hyper: int = getattr(target, "n_hyper", 0)
+    n_hyper: int | None = getattr(target, "n_hyper", None)
     (step_begin, step_add, step_end), (_, mass_add, mass_end) = _adaptations()
 
     def adapted(carry: _Carry, acceptance: Any, stage: Any, ends: Any) -> _Carry:
@@ -166,9 +166,10 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
         def next_window(carry: _Carry) -> _Carry:
             mass = mass_end(carry.mass)
             size = step_end(carry.step)
-            return carry._replace(
-                mass=mass, step=step_begin(size), step_size=size, inverse_mass=mass.inverse_mass_matrix
-            )
+            inverse = mass.inverse_mass_matrix
+            if n_hyper is not None:
+                inverse = jnp.where(np.arange(inverse.size) < n_hyper, inverse, carry.inverse_mass)
+            return carry._replace(mass=mass, step=step_begin(size), step_size=size, inverse_mass=inverse)
 
         return jax.lax.cond(ends == 1, next_window, lambda carry: carry, carry)
 
@@ -178,7 +179,7 @@ def _blocks(target: LogDensity, sampler: str) -> Callable[..., Any]:
 
     def step(data: Any, carry: _Carry, given: tuple[Any, Any, Any]) -> tuple[_Carry, Drawn]:
         key, stage, ends = given
-        state, info, steps = _move(sampler, partial(target, data), n_hyper, key, carry)
+        state, info, steps = _move(sampler, partial(target, data), n_hyper or 0, key, carry)
         carry = carry._replace(state=state)
         adapting = lambda carry: adapted(carry, info.acceptance_rate, stage, ends)  # noqa: E731
         carry = jax.lax.cond(stage >= 0, adapting, lambda carry: carry, carry)
