@@ -1,4 +1,4 @@
-"""vff's side of chains.py: ``python _chains_vff.py FOLDER PROBLEM`` prints one line of JSON."""
+"""vff's side of chains.py: ``python _chains_vff.py FOLDER PROBLEM SAMPLER`` prints one line of JSON."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 from _chains_problems import PROBLEMS, Clock, Problem, told
 
 
-def fit(problem: Problem, X: np.ndarray, y: np.ndarray) -> Any:
+def fit(problem: Problem, X: np.ndarray, y: np.ndarray, sampler: str = "nuts") -> Any:
     from vff import GPRegressor, Matern32, priors
 
     given = {name: getattr(priors, law)(*numbers) for name, (law, *numbers) in problem.priors.items()}
@@ -24,6 +24,7 @@ def fit(problem: Problem, X: np.ndarray, y: np.ndarray) -> Any:
         domain=problem.domain,
         edges=problem.edges,
         inference="mcmc",
+        sampler=sampler,
         draws=problem.draws,
         warmup=problem.warmup,
         chains=problem.chains,
@@ -34,14 +35,14 @@ def fit(problem: Problem, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def main() -> None:
-    folder, problem = Path(sys.argv[1]), PROBLEMS[sys.argv[2]]
-    if len(sys.argv) > 3:
-        problem = problem.shortened(int(sys.argv[3]))
+    folder, problem, sampler = Path(sys.argv[1]), PROBLEMS[sys.argv[2]], sys.argv[3]
+    if len(sys.argv) > 4:
+        problem = problem.shortened(int(sys.argv[4]))
     X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
     clock = Clock.running()
-    fit(replace(problem, draws=10, warmup=20), X, y)  # compiles all that the next one needs
+    fit(replace(problem, draws=10, warmup=150), X, y, sampler)  # compiles all that the next one needs
     compiling, started = clock.seconds, time.perf_counter()
-    model = fit(problem, X, y)
+    model = fit(problem, X, y, sampler)
     whole, samples = time.perf_counter() - started + compiling, model.samples_
     assert samples is not None
     left = clock.seconds - compiling

@@ -87,8 +87,11 @@ def compare(problem: str, options: argparse.Namespace) -> tuple[list[Line], list
         for name, values in zip(("X", "y"), rows_of(problem, options.rows), strict=True):
             np.save(folder / f"{name}.npy", values)
         progress(f"{problem}: vff")
-        ours: dict[str, Any] = call(sys.executable, HERE / "_chains_vff.py", folder, problem, *short)
-        lines, notes = [line("vff", ours, ours)], [f"vff: {moments(ours)}. {ours['preparing']:.1f} s before and after."]
+        ours: dict[str, Any] = call(sys.executable, HERE / "_chains_vff.py", folder, problem, "nuts", *short)
+        progress(f"{problem}: vff, sampler='hmc'")
+        turns: dict[str, Any] = call(sys.executable, HERE / "_chains_vff.py", folder, problem, "hmc", *short)
+        lines = [line("vff", ours, ours), line("vff, sampler='hmc'", turns, ours)]
+        notes = [f"vff: {moments(ours)}. {ours['preparing']:.1f} s before and after."]
         if find_spec("numpyro") is None:
             return lines, [*notes, "NumPyro is not installed; pip install numpyro brings it."]
         script = HERE / "_chains_numpyro.py"

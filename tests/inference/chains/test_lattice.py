@@ -31,6 +31,7 @@ def both(terms, t) -> tuple[Any, ...]:
     """A target with all functions, and the one with those that points tell apart, tabulated around t."""
     own = model(terms, LATTICE, Poisson(exposure=3), np.random.default_rng(4))
     target, data = own.target()
+    assert data.rows is not None
     shapes, rows = reduced(target.terms, data.rows, t)
     few = replace(target, terms=shapes)
     return own, target, data, few, Data.of(few, rows, data.hyper, None)
@@ -117,6 +118,7 @@ def test_leading_white_variables_are_measured_along_their_gaussian(monkeypatch):
     monkeypatch.setattr(start, "_LEADING", 20)
     _, _, _, few, less = both([[A, B]], T)
     data, K = start.settled(few, less), few.n_hyper
+    assert data.leading is not None
     lead, slope = K + data.leading.place, jax.grad(few, argnums=1)
     at = np.zeros(few.size)
     hessian = -np.asarray(jax.hessian(few, argnums=1)(data, at))
