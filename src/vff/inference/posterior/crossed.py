@@ -164,7 +164,10 @@ class Crossed(WrittenCovariance):
         return values, total - 2.0 * self.pairs(x, rows)
 
     def _taken(self, s: int) -> np.ndarray:
-        """K^-1 - S of one of the smooth terms."""
+        """K^-1 - S of one of the terms; of the first column only where products of it are as large."""
+        if s == self.first:
+            moved = self._follow(np.ascontiguousarray(self._follow(self.others).T))
+            return np.diag(self.terms[s].variance - self.own) - moved
         place = self._places[s]
         return self.terms[s].prior_covariance() - self.others[place, place]
 
