@@ -204,7 +204,7 @@ def test_views_show_the_same_entries_as_their_matrix(rng):
             np.testing.assert_allclose(part.written(), written[own, own], rtol=1e-12, atol=1e-14)
 
 
-_SOLVERS = ("cotangents", "direct", "eliminated", "low_rank")
+_SOLVERS = ("cotangents", "crossed", "direct", "eliminated", "low_rank")
 FACTORED = {"inference/methods/chains/density.py", *(f"inference/solvers/{name}.py" for name in _SOLVERS)}
 """The direct solver and that of few rows, how the noise beside error bars moves them, and chains that factor so."""
 

@@ -18,9 +18,7 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
-from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.direct import NormalEquations, moved_gram
-from vff.inference.solvers.eliminated import SeparateSums
 from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.low_rank import GramRoot
@@ -143,15 +141,10 @@ class SumModel:
             return ()
         return tuple(s for s, term in enumerate(self.terms) if term.exchangeable)
 
-    @cached_property
-    def eliminated(self) -> tuple[int, SeparateSums]:
-        """Which term is eliminated, and its sums apart from those of the others."""
-        return separated(self)
-
-    @cached_property
-    def crossed(self) -> CrossedSums:
-        """Sums of two columns of many levels apart from the others."""
-        return crossed(self)
+    eliminated = cached_property(separated)
+    """Which term is eliminated, and its sums apart from those of the others."""
+    crossed = cached_property(crossed)
+    """Sums of two columns of many levels apart from the others."""
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""
