@@ -132,6 +132,29 @@ def test_levels_never_seen_have_their_prior():
             np.testing.assert_allclose(got, own, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("column", ["u", "i"])
+def test_products_with_the_same_levels_beside_them(column):
+    frame, y = table()
+    kernel = Categorical("u") + Categorical("i") + Matern32("x") * Categorical(column)
+
+    def fit():
+        return GPRegressor(kernel, frequencies=2).fit(frame, y)
+
+    with direct():
+        other = fit()
+    with crossed():
+        assert_alike(fit(), other, frame[:60], 1e-5)
+
+
+def test_rows_taken_out_again_leave_no_trace():
+    frame, y = table()
+    with crossed():
+        one = GPRegressor(KERNEL, frequencies=8).fit(frame, y).forget(frame[:100], y[:100])
+    with direct():
+        other = GPRegressor(KERNEL, frequencies=8).fit(frame, y).forget(frame[:100], y[:100])
+    assert_alike(one, other, frame[:60], 1e-5)
+
+
 @pytest.mark.parametrize("likelihood", ["poisson", "student-t"])
 def test_under_other_likelihoods(likelihood):
     frame, y = table()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vff.linalg import SparseBlock
+from vff.linalg import SparseBlock, entries_of
 
 
 @pytest.fixture
@@ -53,3 +53,11 @@ def test_arrays_that_are_no_matrix_are_refused(change):
     }[change]
     with pytest.raises(ValueError, match="expected"):
         bad.check()
+
+
+def test_entries_of_a_block_of_another_shape_are_refused(pair):
+    entries, shape = entries_of(SparseBlock.of(pair[0]), (7, 5))
+    assert entries.shape == shape
+    assert entries_of(pair[0], (7, 5))[0] is pair[0]
+    with pytest.raises(ValueError, match="pairs of 7 and 6 levels"):
+        entries_of(SparseBlock.of(pair[0]), (7, 6))

@@ -22,7 +22,7 @@ from vff.inference.model.scale import REACH
 from vff.inference.posterior.exact import TrainingRows
 from vff.kernels.grammar import MOST_FACTORS
 from vff.likelihoods import WIDEST_EXPONENT
-from vff.linalg import AbstractSymmetric, SparseBlock
+from vff.linalg import AbstractSymmetric, entries_of
 from vff.moments import MOST_FEW, ColumnRequest, FewRows, MomentRequest, Moments, numbers
 
 LARGEST = 1e100  # of what belongs to targets near one; sums over rows may be larger
@@ -134,12 +134,7 @@ def _check_moments(moments: Moments) -> None:
     whole = not blocks or (len(blocks) == comb(T, 2) and set(blocks) == {*combinations(range(T), 2)})
     demand(whole, "a block for every pair of terms", f"{len(blocks)} of {comb(T, 2)}")
     for (s, t), block in blocks.items():
-        shape = request.sizes[s], request.sizes[t]
-        if isinstance(block, SparseBlock):
-            block.check()
-            demand(block.shape == shape, f"sums of pairs of {shape[0]} and {shape[1]} levels", block.shape)
-        own = block.entries if isinstance(block, SparseBlock) else block
-        _check_array(own, shape if own is block else own.shape, "sums between terms", np.inf)
+        _check_array(*entries_of(block, (request.sizes[s], request.sizes[t])), "sums between terms", np.inf)
 
 
 def _check_sizes(request: MomentRequest, sizes: Sequence[int]) -> None:

@@ -21,7 +21,7 @@ from vff.linalg.identity import ScaledIdentity
 from vff.linalg.kronecker import AbstractProduct, Kronecker
 from vff.linalg.operators import AbstractInvertible, AbstractOperator, AbstractSymmetric
 from vff.linalg.singular_low_rank import SingularLowRank
-from vff.linalg.sparse import SparseBlock
+from vff.linalg.sparse import SparseBlock, entries_of
 from vff.linalg.threads import threads_for
 from vff.linalg.toeplitz import trigonometric_entries, trigonometric_gram, trigonometric_gram_adjoint
 from vff.linalg.views import DenseView, InverseView, MatrixView, OuterView, StructuredCotangent
@@ -60,6 +60,7 @@ __all__ = [
     "apply_along",
     "conjugate_gradients",
     "contracted",
+    "entries_of",
     "factorise",
     "namespace",
     "product_rows",

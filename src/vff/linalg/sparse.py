@@ -95,3 +95,13 @@ class SparseBlock:
         same_row[inner[(inner > 0) & (inner < self.entries.size)] - 1] = False
         if (np.diff(self.places)[same_row] <= 0).any():
             raise ValueError("different columns in ascending order were expected within a row, found others")
+
+
+def entries_of(block: np.ndarray | SparseBlock, shape: tuple[int, int]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The entries of a block, and their shape if it has this one; ValueError where a sparse one is no such matrix."""
+    if not isinstance(block, SparseBlock):
+        return block, shape
+    block.check()
+    if block.shape != shape:
+        raise ValueError(f"pairs of {shape[0]} and {shape[1]} levels were expected, found {block.shape}")
+    return block.entries, (block.entries.size,)

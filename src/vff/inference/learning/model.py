@@ -15,7 +15,6 @@ from vff.inference.learning.records import Model
 from vff.inference.learning.rows import LearningRows, RowModel
 from vff.inference.learning.separated import (
     NOISE_BOUNDS,
-    Separate,
     crossed,
     hand_on,
     limits_beside,
@@ -29,7 +28,6 @@ from vff.inference.model.hyperparameters import NOISE, Hyperparameters, Key
 from vff.inference.model.term import Term, Values, exchangeable_factors
 from vff.inference.posterior import Posterior
 from vff.inference.solvers.cotangents import Cotangents
-from vff.inference.solvers.crossed import CrossedSums
 from vff.inference.solvers.direct import NormalEquations, moved_gram
 from vff.inference.solvers.expansion import Slopes
 from vff.inference.solvers.linear_gaussian import LinearGaussian
@@ -144,15 +142,10 @@ class SumModel:
             return NONE
         return exchangeable_factors(self.terms)
 
-    @cached_property
-    def eliminated(self) -> tuple[int, Separate]:
-        """Which term is eliminated, and its sums apart from those of the others."""
-        return separated(self)
-
-    @cached_property
-    def crossed(self) -> CrossedSums:
-        """Sums of two columns of many levels apart from the others."""
-        return crossed(self)
+    eliminated = cached_property(separated)
+    """Which term is eliminated, and its sums apart from those of the others."""
+    crossed = cached_property(crossed)
+    """Sums of two columns of many levels apart from the others."""
 
     def alone(self, s: int) -> "SumModel":
         """One term by itself, with the same rows."""

@@ -13,7 +13,7 @@ from vff.inference.posterior.direct import covariance_root
 from vff.inference.posterior.pure import Part
 from vff.inference.posterior.term import Rows, TermProcess
 from vff.inference.solvers.links import FactoredLinks
-from vff.linalg import MatrixView, SparseBlock
+from vff.linalg import MatrixView, SparseBlock, entries_of
 from vff.moments import LetterFunction, MomentRequest, Pair, codes_of_levels
 
 if TYPE_CHECKING:
@@ -164,7 +164,10 @@ class Crossed(WrittenCovariance):
         return values, total - 2.0 * self.pairs(x, rows)
 
     def _taken(self, s: int) -> np.ndarray:
-        """K^-1 - S of one of the smooth terms."""
+        """K^-1 - S of one of the terms; of the first column only where products of it are as large."""
+        if s == self.first:
+            moved = self._follow(np.ascontiguousarray(self._follow(self.others).T))
+            return np.diag(self.terms[s].variance - self.own) - moved
         place = self._places[s]
         return self.terms[s].prior_covariance() - self.others[place, place]
 
@@ -244,10 +247,7 @@ class Crossed(WrittenCovariance):
         pair, T = (self.first, self.second), len(self.terms)
         if not (0 <= min(pair) < max(pair) < T):
             raise ValueError(f"two of {T} terms were expected to be eliminated, found numbers {pair}")
-        self.links.check()
-        shape = self.terms[self.first].size, self.terms[self.second].size
-        if self.links.shape != shape:
-            raise ValueError(f"pairs of {shape[0]} and {shape[1]} levels were expected, found {self.links.shape}")
+        entries_of(self.links, (self.terms[self.first].size, self.terms[self.second].size))
 
     def spread(self, v: np.ndarray, own: np.ndarray) -> float:
         return float(v @ self.product(v))
