@@ -34,6 +34,8 @@ def test_functions_of_levels_are_eliminated_without_a_trace(kind, kernel):
     frame, y = by_level(kind)
     one, other = both(lambda: fitted(kernel, frame, y))
     assert_alike(one, other, frame[:60])
+    got, wanted = ([own.concurvity for own in model.fit_.terms] for model in (one, other))
+    assert got == pytest.approx(wanted, abs=1e-8)
     got, wanted = one.coefficients(), other.coefficients()
     assert got.names == wanted.names
     np.testing.assert_allclose(got.mean, wanted.mean, atol=1e-6)

@@ -85,6 +85,8 @@ def test_slopes_by_level_and_a_second_column_of_levels():
     kernel = Linear("z") * Categorical("g") + Categorical("h") + Matern32("x")
     one, other = both(lambda: GPRegressor(kernel, frequencies=8).fit(frame, y))
     assert_alike(one, other, frame[:60])
+    got, wanted = ([own.concurvity for own in model.fit_.terms] for model in (one, other))
+    assert got == pytest.approx(wanted, abs=1e-8)
 
 
 @pytest.mark.parametrize("likelihood", ["poisson", "student-t"])

@@ -18,6 +18,7 @@ import numpy as np
 
 from vff.inference.posterior import Posterior, PureEffect
 from vff.inference.posterior.pure import Part
+from vff.inference.solvers.eliminated import EliminatedLinearGaussian
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite, factorise
 from vff.moments import Moments
@@ -76,6 +77,11 @@ def shares_of_sums(
 def concurvities(explained: Explained, form: LinearGaussian, centre: np.ndarray, W: float) -> list[float | None]:
     """Of every term; None where it has no effect, or G was never written out."""
     T, written = len(explained.effects), form.written_gram()
+    if T > 1 and isinstance(form, EliminatedLinearGaussian) and all(own.plain for own in explained.effects):
+        try:
+            return _beside_levels(explained, form, centre, W)
+        except NotPositiveDefinite:  # rounding, where noise is nearly nothing
+            return [None] * T
     if T == 1 or written is None:
         return [None] * T
     places, own = form.block_prior.slices, [effect.parts[0] for effect in explained.effects]
@@ -92,6 +98,32 @@ def concurvities(explained: Explained, form: LinearGaussian, centre: np.ndarray,
     for variance, product, g in zip(variances, moved.T, attempts, strict=True):
         left = float(variance - 2.0 * (g @ product) + g @ G @ g)
         found.append(min(1.0, max(0.0, 1.0 - left / float(variance))) if variance > least else None)
+    return found
+
+
+def _beside_levels(
+    explained: Explained, form: EliminatedLinearGaussian, centre: np.ndarray, W: float
+) -> list[float | None]:
+    """The same where levels were eliminated and every effect is its term: by solutions, without G or S written out."""
+
+    def gram(v: np.ndarray) -> np.ndarray:
+        return form.gram_times(v) - W * centre * float(centre @ v)
+
+    least = _NOTHING * max(float(np.sum(explained.covariances)) * W, np.finfo(float).tiny)
+    found: list[float | None] = []
+    for j, a in enumerate(explained.coefficients):
+        product = gram(a)
+        variance = float(a @ product)
+        g, u = form.solve_without(j, np.stack([form.tau * product, centre], axis=1)).T
+        others = centre.copy()
+        others[form.prior.slices[j]] = 0.0
+        precision = 1.0 / (form.tau * W) - float(others @ u)
+        if not (precision > 0.0 and variance > least):
+            found.append(None)
+            continue
+        g = g + u * float(others @ g) / precision
+        left = float(variance - 2.0 * (g @ product) + g @ gram(g))
+        found.append(min(1.0, max(0.0, 1.0 - left / variance)))
     return found
 
 

@@ -19,7 +19,16 @@ from vff.inference.solvers.eliminated import EliminatedLinearGaussian, Remaining
 from vff.inference.solvers.level_blocks import FactoredLevels, LevelBlocks
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.records import InterceptPosterior, RowNoise
-from vff.linalg import BlockGram, Dense, LevelAxes, OuterView, Repeated, StructuredCotangent, SummedView
+from vff.linalg import (
+    BlockGram,
+    BlocksByLevel,
+    Dense,
+    LevelAxes,
+    OuterView,
+    Repeated,
+    StructuredCotangent,
+    SummedView,
+)
 
 
 @dataclass(frozen=True)
@@ -124,15 +133,20 @@ class BlockEliminatedLinearGaussian(EliminatedLinearGaussian):
         return self.together(others, self._back(left, others))
 
     def _gram_times(self, levels: np.ndarray) -> np.ndarray:
-        """G v of the levels, (L, m)."""
-        tensor = self.own.axes.apart(levels)
-        return (self.factored.gram() @ tensor[:, :, None])[:, :, 0]
+        """G v of the levels, (P,) or (P, S)."""
+        return BlocksByLevel(self.own.axes, self.factored.gram()) @ levels
+
+    def gram_times(self, v: np.ndarray) -> np.ndarray:
+        kept, own = self._places
+        others, levels = v[kept], v[own]
+        mine = self._across(others) + self._gram_times(levels)
+        return self.together(self.others.G @ others + self._onto(levels), mine)
 
     def energy_of(self, c: np.ndarray) -> float:
         kept, own = self._places
         others, levels = c[kept], c[own]
         across = float(levels @ self._across(others))
-        mine = float(np.sum(self.own.axes.apart(levels) * self._gram_times(levels)))
+        mine = float(levels @ self._gram_times(levels))
         return float(others @ (self.others.G @ others)) + 2.0 * across + mine
 
     @property
@@ -206,7 +220,7 @@ class BlockEliminatedLinearGaussian(EliminatedLinearGaussian):
         kept, own = self._places
         G, m, levels = self.others.G.dense(), self.mean[kept], self.mean[own]
         found = [float(m[place] @ G[place, place] @ m[place]) for place in self.remaining.block_prior.slices]
-        found.insert(self.elimination.term, float(np.sum(self.own.axes.apart(levels) * self._gram_times(levels))))
+        found.insert(self.elimination.term, float(levels @ self._gram_times(levels)))
         return found
 
 

@@ -23,7 +23,7 @@ from vff.inference.solvers.eliminated_expansion import EliminatedExpansion
 from vff.inference.solvers.level_sums import Change, LevelSums
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.inference.solvers.records import Intercept, InterceptPosterior, RowNoise
-from vff.linalg import BlockDiagonal, BlockGram, Dense, ScaledIdentity, StructuredCotangent
+from vff.linalg import BlockDiagonal, BlockGram, Dense, ScaledIdentity, StructuredCotangent, factorise
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,30 @@ class EliminatedLinearGaussian(LinearGaussian):
     @property
     def quadratic(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.remaining.quadratic
+
+    def gram_times(self, v: np.ndarray) -> np.ndarray:
+        """G v, for v (P,) or (P, S)."""
+        kept, own = self._places
+        others, levels = v[kept], v[own]
+        mine = self.elimination.dot(others) + (self.levels.n * levels.T).T
+        return self.together(self.others.G @ others + self.elimination.onto(levels), mine)
+
+    def solve_without(self, s: int, v: np.ndarray) -> np.ndarray:
+        """What (K + tau G)^-1 of all terms but one makes of v (P, S), and zero for this one; the constant held."""
+        own, e = self.prior.slices[s], self.elimination.term
+        v = v.copy()
+        v[own] = 0.0
+        if s == e:
+            kept = self._kept
+            A = self.remaining.prior.lower_plus(self.tau * self.others.G.dense())
+            v[kept] = factorise(A).solve(v[kept])
+            return v
+        found, back = self.solve(v), np.zeros_like(v)  # of the others o, (A_oo)^-1 = S_oo - S_os S_ss^-1 S_so
+        place = self.remaining.block_prior.slices[s - (s > e)]
+        back[own] = factorise(self.remaining.covariance()[place, place]).solve(found[own])
+        found -= self.solve(back)
+        found[own] = 0.0
+        return found
 
     def spread_over(self, other: LinearGaussian) -> float:
         if not isinstance(other, EliminatedLinearGaussian):
