@@ -13,7 +13,18 @@ from vff.inference.model.scale import TargetScale
 from vff.inference.posterior import Posterior
 from vff.likelihoods import AbstractLikelihood, parameter_derivatives
 from vff.linalg import along
-from vff.moments import ENGINES, ColumnRows, Job, MomentRequest, Moments, PreparedRows, Tables, Work, WrittenStretch, choose
+from vff.moments import (
+    ENGINES,
+    ColumnRows,
+    Job,
+    MomentRequest,
+    Moments,
+    PreparedRows,
+    Tables,
+    Work,
+    WrittenStretch,
+    choose,
+)
 
 FeatureSums = tuple[np.ndarray, ...]
 """sum w phi of every term, (P,) each."""
