@@ -3,7 +3,7 @@
 Engines take a set of columns at a time and write, spread or count its letters anew. Where features are a few hundred
 and rows have few ties, a product of all features at once is faster: P^2 multiplications per row, which BLAS does at the
 full speed of a core, for the sums of all pairs, and as many for quadratic forms. Levels are not written out: rows of a
-level are added up by a sparse product. What is summed and evaluated is that of the engines, theory (3.1).
+level are added up by a sparse product. What is summed and evaluated is that of the engines, theory (3.1) and (3.3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -320,7 +320,7 @@ def _normal(basis: Basis) -> Any:
 
 
 def doubles_from(basis: Basis, gram: np.ndarray) -> np.ndarray:
-    """Sums over double letters, (Q,), of which this is the Gram matrix: the only ones, by least squares."""
+    """Sums over double letters, (Q,), of which this is the Gram matrix: the only ones, theory (3.3)."""
     found = basis.products()
     return cho_solve(_normal(basis), found.transposed @ gram[found.rows, found.columns])
 
