@@ -18,6 +18,7 @@ from vff.moments import (
 )
 from vff.moments import plan as planning_module
 from vff.moments import run as run_module
+from vff.moments import sample as sample_module
 
 ENGINES = ("auto", "dense", "nufft", "table")
 LEVELS = LevelBasis(("a", "b", "c", "d"))
@@ -120,6 +121,25 @@ def test_equal_rows_are_taken_together():
     every = np.stack([source.column(0, whole), source.column(1, whole), source.y, extra], axis=1)
     for row, w in zip(rows, few.w, strict=True):
         assert w == pytest.approx(source.w[np.all(every == row, axis=1)].sum())
+
+
+@pytest.mark.parametrize("ties", [True, False])
+def test_equal_rows_of_too_many_combinations_are_sorted_where_there_are_ties(ties, monkeypatch, rng):
+    monkeypatch.setattr(sample_module, "_WORTH_SORTING", 100)
+    pool = rng.normal(size=(300, 4))
+    chosen = rng.integers(300, size=2000) if ties else np.arange(300)
+    x, y, extra, w = *pool[chosen].T[:3], rng.uniform(0.5, 2.0, chosen.size)
+    source, offset = RowBlock(y.size, lambda c, rows: (x if c == 0 else -x)[rows], y, w), pool[chosen, 3]
+    few, some, beside = merge_equal_rows(source, extra, [None, None], offset)
+    assert few.n == np.unique(chosen).size
+    assert ties or few is source
+    order, whole = np.argsort(few.y), slice(0, few.n)
+    kept = pool[np.unique(chosen)]
+    kept = kept[np.argsort(kept[:, 1])]
+    for found, wanted in ((few.column(0, whole), 0), (few.y, 1), (some, 2), (beside, 3)):
+        np.testing.assert_array_equal(found[order], kept[:, wanted])
+    weights = [w[y == value].sum() for value in few.y]
+    np.testing.assert_allclose(few.w, weights, rtol=1e-13)
 
 
 @pytest.mark.parametrize("case", ["continuous column", "continuous y", "continuous extra", "few rows"])

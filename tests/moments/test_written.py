@@ -59,8 +59,9 @@ def test_sums_are_those_of_the_engines(make_table, assert_equal, monkeypatch, rn
         assert all(isinstance(own, WrittenStretch) is kept for own in prepared._kept)
 
 
-@pytest.mark.parametrize("fewer", [0, 2])
-def test_functions_are_those_of_the_engines(make_table, monkeypatch, rng, fewer) -> None:
+@pytest.mark.parametrize(("fewer", "most"), [(0, 0.7), (2, 0.0), (2, 1.0)])
+def test_functions_are_those_of_the_engines(make_table, monkeypatch, rng, fewer, most) -> None:
+    monkeypatch.setattr(written_module, "_MOST_OF", most)
     table = make_table(N, 5, KINDS).with_terms(TERMS)
     prepared, terms = _prepared(table, monkeypatch), table.request.terms
     terms = tuple(
@@ -98,9 +99,16 @@ def test_sums_of_features_are_averages_of_features(make_table, monkeypatch, rng)
     np.testing.assert_allclose(total, np.concatenate(expected.projects), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("basis", [ColumnBasis(6, 4), ColumnBasis(3, 0), ColumnBasis(100, 3), LEVELS])
+def test_letters_are_the_same_letter_after_letter(basis, rng) -> None:
+    t = rng.integers(0, 4, 50).astype(float) if basis is LEVELS else rng.uniform(-1.0, 1.0, 50)
+    for letters in (basis.single, basis.double):
+        np.testing.assert_allclose(letters.evaluate_transposed(t).T, letters.evaluate(t), rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("basis", [ColumnBasis(6, 4), ColumnBasis(3, 0), ColumnBasis(20, 3)])
 def test_double_letters_follow_from_their_gram_matrix(basis, rng) -> None:
-    sums, S = rng.normal(size=basis.double.size), rng.normal(size=(basis.size, basis.size))
+    sums = rng.normal(size=basis.double.size)
     np.testing.assert_allclose(doubles_from(basis, basis.pairs(sums)), sums, rtol=1e-11, atol=1e-11)
     t = rng.uniform(-1.0, 1.0, 50)
     phi, psi = basis.single.evaluate(t), basis.double.evaluate(t)

@@ -188,6 +188,10 @@ class Letters(ABC):
         """The same where speed counts more than the last digits of identities between letters."""
         return self.evaluate(t)
 
+    def evaluate_transposed(self, t: np.ndarray) -> np.ndarray:
+        """The same, letter after letter, (size, N)."""
+        return self.evaluate_by_products(t).T
+
 
 class Change(ABC):
     """From sums over the letters of one basis to those over the letters of another, and the transposes."""

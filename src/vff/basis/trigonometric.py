@@ -94,6 +94,21 @@ class TrigonometricLetters(Letters):
         waves = harmonics_at(np.pi * (t + 1.0), self._most)
         return self._from_waves(t, np.real(waves), np.imag(waves))
 
+    def evaluate_transposed(self, t: np.ndarray) -> np.ndarray:
+        """The same as ``evaluate_by_products``, letter after letter, (size, N): each is next to itself in memory."""
+        (M, q), K = self.multipliers, self._most
+        waves = harmonic_rows(np.pi * (t + 1.0), K)
+        rows, letters = np.empty((q, t.size)), np.empty((self.size, t.size))
+        if q:
+            taken = self.harmonics()
+            rows = self.polynomials(t) - taken[:, : M + 1] @ waves[0, : M + 1]
+            rows -= taken[:, M + 1 :] @ waves[1, 1 : M + 1]
+        for block, place in self.slices:
+            times, middle = block.multiplier(rows), place.start + block.K + 1
+            np.multiply(waves[0, : block.K + 1], times, out=letters[place.start : middle])
+            np.multiply(waves[1, 1 : block.K + 1], times, out=letters[middle : place.stop])
+        return letters
+
     @property
     def _most(self) -> int:
         return max(self.highest, self.multipliers[0])
@@ -110,6 +125,26 @@ class TrigonometricLetters(Letters):
             np.multiply(cosines[:, : K + 1], times, out=letters[:, start : start + K + 1])
             np.multiply(sines[:, 1 : K + 1], times, out=letters[:, start + K + 1 : place.stop])
         return letters
+
+
+def harmonic_rows(theta: np.ndarray, K: int) -> np.ndarray:
+    """cos k theta and sin k theta, k = 0 ... K, (2, K + 1, N), by products as ``harmonics_at`` has them."""
+    waves, first = np.empty((2, K + 1, theta.size)), min(_FIRST, K)
+    cosines, sines = waves
+    angle = np.multiply.outer(np.arange(first + 1), theta)
+    np.cos(angle, out=cosines[: first + 1])
+    np.sin(angle, out=sines[: first + 1])
+    known = first
+    while known < K:
+        more = min(known, K - known)
+        new, some = slice(known + 1, known + more + 1), slice(1, more + 1)
+        c, s = cosines[known], sines[known]
+        np.multiply(cosines[some], c, out=cosines[new])
+        cosines[new] -= sines[some] * s
+        np.multiply(sines[some], c, out=sines[new])
+        sines[new] += cosines[some] * s
+        known += more
+    return waves
 
 
 def harmonics_at(theta: np.ndarray, K: int) -> np.ndarray:

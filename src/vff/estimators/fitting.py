@@ -120,8 +120,8 @@ def task_of(
     plans = (*(plan_of(term, rows, M, detail) for term, M, detail in own), *more)
     return FitTask(
         plans, spec.likelihood, data, spec.optimizer is not None, spec.centred, spec.progress, spec.noise,
-        spec.batch, spec.covariance, spec.engine, chains, spec.priors, spec.growing, before, noise_limits=spec.noise_limits,
-        hyperparameters=spec.hyperparameters,
+        spec.batch, spec.covariance, spec.engine, chains, spec.priors, spec.growing, before,
+        noise_limits=spec.noise_limits, hyperparameters=spec.hyperparameters,
     )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def synthesise(
 def combined(
     rows: Rows, request: MomentRequest, groups: Sequence[Sequence[Weighed]], tables: Tables
 ) -> list[np.ndarray]:
-    """The sum of every group of functions of the terms of a request, (N,) each; written rows have a way of their own."""
+    """The sum of every group of functions of a request's terms, (N,) each; written rows have a way of their own."""
     own = getattr(rows, "combined", None)
     if own is not None:
         return own(request, groups, tables)

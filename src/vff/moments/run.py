@@ -92,8 +92,8 @@ class PreparedRows:
         for number, rows in enumerate(_chunks(self.n, self.plan.chunk if layout is None else layout.chunk)):
             if number < len(self._kept):
                 columns = self._kept[number]
-                known = layout is None or isinstance(columns, WrittenStretch)
-                yield rows, columns if known else WrittenStretch(columns, layout)
+                again = layout is not None and not isinstance(columns, WrittenStretch)
+                yield rows, WrittenStretch(columns, layout) if layout is not None and again else columns
                 continue
             with side_by_side(self.n) as each:
                 columns = _prepared(self.plan, self.source, rows, each)

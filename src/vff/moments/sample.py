@@ -21,6 +21,8 @@ _BLOCK = 2**15  # rows that are hashed at once, within a cache
 _PIECE = 2**20
 LARGEST_SAMPLE = 2**17  # different rows
 _CELLS_PER_ROW = 4  # combinations worth counting, relative to rows
+_WORTH_SORTING = 2**14  # rows
+_HALVINGS, _TIES = 4, 2.0  # of the rows that are looked at for ties; rows per different one that are worth sorting
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with bits all over
 _DOWN, _LESS = np.uint64(32), np.uint64(29)
 
@@ -202,12 +204,10 @@ def merge_equal_rows(
     """
     beside = [extra] if offset is None else [extra, offset]
     every = [*distinct_values, distinct_values_of(source.y), *map(_distinct_extra, beside)]
-    if None in every:
-        return source, *beside
     found = [distinct for distinct in every if distinct is not None]
     shape = tuple(distinct.size for distinct in found)
-    if prod(shape) > _CELLS_PER_ROW * source.n:
-        return source, *beside
+    if None in every or prod(shape) > _CELLS_PER_ROW * source.n:
+        return _merged_by_hash(source, beside, len(distinct_values))
     whole = slice(0, source.n)
     values = [*(source.column(c, whole) for c in range(len(distinct_values))), source.y, *beside]
     cells = np.ravel_multi_index(
@@ -218,6 +218,27 @@ def merge_equal_rows(
     values = [distinct.values[codes] for distinct, codes in zip(found, np.unravel_index(kept, shape), strict=True)]
     y, *others = values[len(distinct_values) :]
     return RowBlock(kept.size, lambda c, rows: values[c][rows], y, counts[kept]), *others
+
+
+def _merged_by_hash(source: RowBlock, beside: Sequence[np.ndarray], columns: int) -> tuple[Any, ...]:
+    """The same where combinations are too many to be counted: rows are sorted, if a share of them tells that it pays.
+
+    The share is of what is in them, so that equal rows are in it together or not at all.
+    """
+    if source.n < _WORTH_SORTING:
+        return source, *beside
+    whole = slice(0, source.n)
+    values = [*(source.column(c, whole) for c in range(columns)), source.y, *beside]
+    blocks = (slice(at, at + _BLOCK) for at in range(0, source.n, _BLOCK))
+    hashes = np.concatenate([np.zeros(0, np.int64), *(_hash([own[rows] for own in values]) for rows in blocks)])
+    share = hashes[_below(hashes, _HALVINGS)]
+    if not share.size or share.size < _TIES * _different(share):
+        return source, *beside
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    kept = [own[first] for own in values]
+    y, *others = kept[columns:]
+    weights = np.bincount(which.reshape(-1), source.w)
+    return RowBlock(first.size, lambda c, rows: kept[c][rows], y, weights), *others
 
 
 def _distinct_extra(extra: np.ndarray) -> DistinctValues | None:

@@ -1,9 +1,9 @@
 """Rows of a sum of terms of one column each, features written out side by side: all pairs of terms in one product.
 
-Engines take a set of columns at a time and write, spread or count its letters anew. Where features are few hundred and
-rows have few ties, a matrix product of all features at once is faster: P^2 multiplications per row, which BLAS does at
-the full speed of a core, for the sums of all pairs, and as many for quadratic forms. Levels are not written out: rows of
-a level are added up by a sparse product. What is summed and evaluated is what the engines sum and evaluate, theory (3.1).
+Engines take a set of columns at a time and write, spread or count its letters anew. Where features are a few hundred
+and rows have few ties, a product of all features at once is faster: P^2 multiplications per row, which BLAS does at the
+full speed of a core, for the sums of all pairs, and as many for quadratic forms. Levels are not written out: rows of a
+level are added up by a sparse product. What is summed and evaluated is that of the engines, theory (3.1) and (3.3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.blas import dtrmm
+from scipy.linalg import block_diag, cho_factor, cho_solve
+from scipy.linalg.blas import dtrmm  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.sparse import csr_array
 
 from vff.basis.protocol import Basis
@@ -28,6 +28,7 @@ from vff.moments.statistics import MomentRequest, Moments
 _PER_LETTER, _PER_PRODUCT, _PER_LEVEL = 5e-9, 3e-11, 2e-9  # seconds, beside those of the engines
 _THERE_AND_BACK = 4.0  # of what engines estimate for sums, by which values at rows, which they know less of, are dearer
 _FEWEST, _LETTERS = 2**8, 2**20  # rows and letters at a time
+_MOST_OF = 0.7  # features: where fewer are asked for, they are written by themselves
 KEPT = 2**27
 """Bytes of features that are kept from pass to pass."""
 
@@ -108,7 +109,7 @@ def _simple(term: TermRequest) -> bool:
     """Whether a term is of one column, and no row of it is missing or stands for many."""
     if len(term.factors) > 1 or len(term.numbers) > 1:
         return False
-    (basis,), domain = term.bases, term.factors[0].domain
+    basis, domain = term.bases[0], next(iter(term.factors)).domain
     if basis.scattered or basis.numbers is not basis:
         return False
     return not domain.discrete or (basis.orthogonal and basis.single.local == 1)
@@ -127,7 +128,7 @@ class WrittenStretch(list[ColumnRows]):
         found = np.empty((self[0].x.size, layout.size))
         for s, place in layout.places.items():
             column = self[layout.column(s)].on(layout.request.terms[s].factors[0].domain)
-            found[:, place] = layout.basis(s).single.evaluate_by_products(column.t)
+            found[:, place] = layout.basis(s).single.evaluate_transposed(column.t).T
         return found
 
     def level_column(self, s: int) -> ColumnRows:
@@ -146,17 +147,21 @@ class WrittenStretch(list[ColumnRows]):
             found.append(column.letters(self.layout.basis(s).single).T @ counts)
         return tuple(found)
 
-    def combined(
-        self, request: MomentRequest, groups: Sequence[Sequence[Weighed]], tables: Tables
-    ) -> list[np.ndarray]:
+    def combined(self, request: MomentRequest, groups: Sequence[Sequence[Weighed]], tables: Tables) -> list[np.ndarray]:
         """The sum of every group of functions, each with its weight, at every row.
 
         They are functions of the same terms, perhaps with fewer harmonics.
         """
         known = tables.setdefault("written", {})
         if "forms" not in known:
-            known["narrow"] = self.layout.narrowing(request)
+            maps = self.layout.narrowing(request)
             known["forms"] = [_Form(self, Layout(request), group) for group in groups]
+            if maps is not None and Layout(request).size > _MOST_OF * self.layout.size:
+                change = np.asarray(block_diag(*(change for _, change in maps)))
+                maps = None
+                for form in known["forms"]:
+                    form.widen(change)
+            known["narrow"] = maps
         features = self.features
         if known["narrow"] is not None:
             maps = known["narrow"]
@@ -182,6 +187,12 @@ class _Form:
             self._add(layout, terms, function, coefficients)
         # of what is symmetric, the upper triangle says all
         self.square = np.asfortranarray(np.triu(self.square) + np.tril(self.square, -1).T)
+
+    def widen(self, change: np.ndarray) -> None:
+        """The same over features from which these follow by a change, (P, fewer)."""
+        square = change @ (0.5 * (self.square + self.square.T)) @ change.T
+        self.linear, self.square = change @ self.linear, np.asfortranarray(np.triu(square) + np.tril(square, -1).T)
+        self.across = {s: table @ change.T for s, table in self.across.items()}
 
     def _add(self, layout: Layout, terms: list[int], function: LetterFunction, coefficients: np.ndarray) -> None:
         if len(terms) == 1:
@@ -305,11 +316,11 @@ def _applied(letters: np.ndarray | None, sums: np.ndarray) -> np.ndarray:
 def _normal(basis: Basis) -> Any:
     """A factor of L'L, L the linear map from sums over double letters to sums over products of two features."""
     found = basis.products()
-    return cho_factor(np.asarray((found.transposed @ found.map).todense()))
+    return cho_factor(csr_array(found.transposed @ found.map).toarray())
 
 
 def doubles_from(basis: Basis, gram: np.ndarray) -> np.ndarray:
-    """Sums over double letters, (Q,), of which this is the Gram matrix: the only ones, by least squares."""
+    """Sums over double letters, (Q,), of which this is the Gram matrix: the only ones, theory (3.3)."""
     found = basis.products()
     return cho_solve(_normal(basis), found.transposed @ gram[found.rows, found.columns])
 

@@ -100,20 +100,25 @@ def ascend(
     *,
     tolerance: float = 1e-6,
     most_steps: int = _MOST_STEPS,
+    foretold: float = 0.0,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Ascent[S, Q]:
-    """Climb until a step gains less than ``tolerance`` nats, or no step gains anything."""
-    here, bounds, visits, rate = first, [first.elbo], 1, 1.0
+    """Climb until a step gains less than ``tolerance`` nats, or no step gains anything.
+
+    Or until gains fall so that the next one should be less than ``foretold`` of that.
+    """
+    here, bounds, visits, rate, gain = first, [first.elbo], 1, 1.0, 0.0
     for _ in range(most_steps):
         least = max(tolerance, _ROUNDING * abs(here.elbo))
         there, tried, rate, lost = _step(problem, here, rate, least)
         visits += tried
         if there is None:
             return Ascent(here, tuple(bounds), visits, lost <= least + here.visit.error)
-        gain, here = there.elbo - here.elbo, there
+        before, gain, here = gain, there.elbo - here.elbo, there
         bounds.append(here.elbo)
         progress(f"bound {here.elbo:.4f} nats after {visits} looks at the rows")
-        if gain < max(tolerance, _NEGLIGIBLE * abs(here.elbo)) * rate:
+        enough = max(tolerance, _NEGLIGIBLE * abs(here.elbo)) * rate
+        if gain < enough or (rate == 1.0 and gain**2 < foretold * enough * before):
             return Ascent(here, tuple(bounds), visits, True)
         if visits >= _MOST_VISITS:
             break

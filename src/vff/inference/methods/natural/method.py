@@ -1,35 +1,32 @@
 """Any likelihood, by natural gradients: guess, learn on some rows, then on all of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from vff.inference.learning.column_scan import sample_pieces
 from vff.inference.learning.growth import Stage
-from vff.inference.learning.harmonics import fewer
 from vff.inference.learning.model import SumModel
 from vff.inference.methods.collapsed import learn_from_sums, record_of_stages
 from vff.inference.methods.fit import Fit, SiteMemory
 from vff.inference.methods.known import log_priors_of, log_priors_of_likelihood, with_held, with_held_likelihood
 from vff.inference.methods.natural.ascent import arrive, ascend, newton, positive
 from vff.inference.methods.natural.oracle import MemoryRows, RowOracle
+from vff.inference.methods.natural.sample import SEVERAL_ROWS, sampled, wider, with_room
 from vff.inference.methods.natural.sites import SiteAscent, SiteProblem, SiteStep
 from vff.inference.methods.task import FitTask, Method, Spec
 from vff.inference.model.scale import TargetScale, Units
 from vff.likelihoods import WIDEST_EXPONENT, best_constant
-from vff.moments import MomentRequest, Moments, TermRequest
+from vff.moments import Moments
 
-_MANY_ROWS, _SAMPLE = 2**16, 2**15  # more are first learnt from so many of them
-_SEVERAL_ROWS, _COARSER = 2**12, 0.75  # more are first learnt with fewer features, if so many are fewer
 _TOLERANCE = 3e-3, 1e-6  # nats, and nats per row, that a last step may still gain
 _ROUGHLY = 30.0  # times that, on a sample
-_FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 300, 0.05, 8
-_ROOM, _MORE_M, _WIDER = 0.85, 2, 1.6  # of the harmonics that all rows should ask for, and what is tried beyond
 _FIRST_GAIN = 0.1  # nats: what is learnt from the first guess at the sites need not be learnt well
 _HOPELESS = 10.0  # nats below no function at all
+_FORETOLD = 0.1  # of the tolerance: where gains fall so that the next would be less, many rows are not asked again
 _QUIET = (10.0, 1.0, 0.1)  # variances of a latent function that an ascent from nothing tries
 _HEAVY = 2.1  # degrees of freedom
 _MOST_REVIVALS = 5  # of terms that were switched off on the way
@@ -124,26 +121,26 @@ def fit_prepared(task: FitTask) -> Fit:
 
 
 def _of_first_rows(task: FitTask) -> Ascended:
-    sample, oracle = _sample(task), task.visited.all
+    sample, oracle = sampled(task), task.visited.all
     if sample is None:
         problem, step = _begin(task, oracle)
         return Ascended(task, problem, _to_the_top(task, problem, step))
     if sample.n < oracle.n:
         task.progress(f"{oracle.n:,} rows, of which {sample.n:,} are learnt from first")
     problem, step = _begin(task, sample, _ROUGHLY)
-    rough = ascend(problem, step, tolerance=problem.tolerance)
+    rough = ascend(problem, step, tolerance=problem.tolerance, foretold=_FORETOLD)
     asked = task.growing or task.batch is not None or not task.free_harmonics
-    request = oracle.request if asked else _with_room(oracle, rough.last.iterate, sample.weight)
+    request = oracle.request if asked else with_room(oracle, rough.last.iterate, sample.weight)
     visits = 0
     while True:
         rows = oracle if request == oracle.request else oracle.narrowed(request)
         problem = replace(problem_of(task, rows), intercept_prior=problem.intercept_prior)
         step = _onto_all_rows(problem, rough)
-        request = _wider(oracle.request, request, step.iterate)
+        request = wider(oracle.request, request, step.iterate)
         if request == rows.request:
             rough = _to_the_top(task, problem, step)
             rough = replace(rough, visits=rough.visits + visits)
-            request = _wider(oracle.request, request, rough.last.iterate)
+            request = wider(oracle.request, request, rough.last.iterate)
             if request == rows.request:
                 return Ascended(task, problem, rough)
             visits = rough.visits
@@ -157,44 +154,6 @@ def _to_the_top(task: FitTask, problem: SiteProblem, step: SiteStep) -> SiteAsce
     return _ascend_and_revive(problem, step, task.progress)
 
 
-def _with_room(oracle: RowOracle, stage: Stage, weight: float) -> MomentRequest:
-    """As many harmonics of terms of one column as all rows should ask for, by what a sample of this weight misses."""
-    share = stage.tolerance / len(stage.model.terms)
-    missed = stage.bound_gap_by_term * oracle.weight / weight
-    wanted = []
-    for s, own in enumerate(oracle.request.harmonics):
-        decay = stage.model.terms[s].factors[0].decay
-        most, M = own[0], stage.harmonics[s][0]
-        if len(own) > 1 or most is None or M is None or decay is None:
-            wanted.append(own)
-            continue
-        more = max(1.0, _ROOM * max(0.0, float(missed[s]) / share) ** (1.0 / decay))
-        wanted.append((int(min(most, M * min(more, float(most)) + _MORE_M)),))
-    return _resized(oracle.request, wanted)
-
-
-def _wider(whole: MomentRequest, request: MomentRequest, stage: Stage) -> MomentRequest:
-    """More harmonics, where these are not enough; the same where they are, or there are no more."""
-    if stage.enough:
-        return request
-    wanted = []
-    for most, own, now in zip(whole.harmonics, request.harmonics, stage.harmonics, strict=True):
-        full = own == now and own != most
-        wider = (None if a is None or b is None else min(b, int(_WIDER * a)) for a, b in zip(own, most, strict=True))
-        wanted.append(tuple(wider) if full else own)
-    return _resized(whole, wanted)
-
-
-def _resized(whole: MomentRequest, harmonics: Sequence[tuple[int | None, ...]]) -> MomentRequest:
-    terms = []
-    for term, own in zip(whole.terms, harmonics, strict=True):
-        for d, (M, most) in enumerate(zip(own, term.bases, strict=True)):
-            if M is not None and M != most.detail:
-                term = term.with_basis(d, most.resized(M))
-        terms.append(term)
-    return MomentRequest(tuple(terms))
-
-
 def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     """Nats that a last step may still gain: more where a step is dear, which heavy weights do not make it."""
     if not task.optimise and not np.any(task.likelihood.free):
@@ -204,12 +163,14 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
 
 def _ascend_and_revive(problem: SiteProblem, step: SiteStep, progress: Callable[[str], None]) -> SiteAscent:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
-    ascent = ascend(problem, step, tolerance=problem.tolerance, progress=progress)
+    how: dict[str, Any] = {"tolerance": problem.tolerance, "progress": progress}
+    how["foretold"] = _FORETOLD if problem.oracle.n >= SEVERAL_ROWS else 0.0
+    ascent = ascend(problem, step, **how)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
         revived = problem.revived(ascent.last)
         if revived is None:
             return ascent
-        more = ascend(problem, revived, tolerance=problem.tolerance, progress=progress)
+        more = ascend(problem, revived, **how)
         ascent = replace(more, bounds=(*ascent.bounds, *more.bounds), visits=ascent.visits + more.visits)
     return ascent
 
@@ -302,40 +263,6 @@ def _scale_of(task: FitTask) -> TargetScale:
     # wild targets are what likelihoods are for that are not log-concave
     robust = task.likelihood.outliers
     return TargetScale.of_targets(observed.y, observed.w, centred=task.centred, robust=robust)
-
-
-def _sample(task: FitTask) -> MemoryRows | None:
-    """Some of the rows, when they are many, or all with fewer features, when these are many."""
-    prepared, observed = task.visited.prepared, task.visited.observed
-    if not (task.optimise or task.batch):
-        return None
-    if task.batch is not None and task.visited.everywhere is None:
-        pieces = sample_pieces(prepared.n, task.batch)
-        if prepared.n <= task.batch:
-            return None
-    elif task.visited.everywhere is None and prepared.n <= _MANY_ROWS:
-        pieces = [slice(0, prepared.n)]
-    else:
-        pieces = sample_pieces(prepared.n, _SAMPLE)
-    coarser = _coarser(task)
-    many = task.visited.everywhere is not None or prepared.n > (task.batch or _MANY_ROWS)
-    if not many and (prepared.n < _SEVERAL_ROWS or coarser.size > _COARSER * task.visited.request.size):
-        return None
-    return MemoryRows(prepared.taken(pieces, coarser), observed.taken(pieces), counted=False)
-
-
-def _coarser(task: FitTask) -> MomentRequest:
-    """Fewer harmonics where they are to be found: a sample shows hyperparameters, and not the last detail."""
-    whole, share = task.visited.request, 1.0
-    request, others = whole, sum(term.size for term in whole.terms if all(M is None for M in _details(term)))
-    while request.size - others > _FEATURES_OF_SAMPLE and share > _LEAST_SHARE:
-        share *= 0.8
-        request = fewer(whole, share, _LEAST_M, [[M is None for M in plan.M] for plan in task.plans])
-    return request
-
-
-def _details(term: TermRequest) -> list[int | None]:
-    return [basis.detail for basis in term.bases]
 
 
 def _begin(task: FitTask, oracle: RowOracle, roughly: float = 1.0) -> tuple[SiteProblem, SiteStep]:

@@ -25,6 +25,7 @@ SiteStep = Step[Moments, Stage]
 SiteAscent = Ascent[Moments, Stage]
 
 _REVIVED, _WORTH_IT = 0.1, 0.5  # variance of a term that gets another chance, and nats that it must gain
+_PROMISING = 0.1  # of these, at variances and shapes that nobody has learnt
 _REVIVED_FROM, _SHORTER = (1e-3, 1e-1), (1.0, 4.0)  # variances at which it is asked for, and of what shape
 _LEARNT = 0.1  # of the tolerance of the ascent, for hyperparameters on the way
 
@@ -108,9 +109,11 @@ class SiteProblem:
             return None
         optimum = replace(stage.optimum, theta=theta, curvature=None)
         lifted = replace(stage, free=stage.model.learnt, optimum=optimum)
-        iterate = self.update(step.visit.sums, lifted, 1.0)
-        if iterate is None:
+        iterate, without = self.update(step.visit.sums, lifted, 1.0), self.settled(step.visit.sums, stage)
+        if iterate is None or without is None:
             return None
+        if iterate.closed.objective < without.closed.objective + 0.5 * _WORTH_IT:
+            return None  # sums that ask for so little do not know of more
         there = arrive(self, iterate, step.psi, step.visit.sums)
         return there if there.elbo > step.elbo + _WORTH_IT else None
 
@@ -132,7 +135,7 @@ class SiteProblem:
                 trial[first : first + 1 + typical.size] = [np.log(variance), *(typical - np.log(shorter))]
                 trials.append(model.parameters.clip(trial))
             gains = [bound_at(model, trial) - bound for trial in trials]
-            if max(gains) > 0.0:
+            if max(gains) > _PROMISING * _WORTH_IT:
                 theta[first:] = trials[int(np.argmax(gains))][first:]
                 theta[first], lifted = np.log(_REVIVED), True
         return theta if lifted else None
