@@ -26,7 +26,7 @@ from vff.moments import Harmonics
 _SHORTEST_LEAP, _LONGEST_LEAP = 1.25, 2.5
 _STALLED = 0.75
 _FORESIGHT = 1.0  # log units
-_ROUGHLY = 2e-3  # of what is missed: a step that gains less can wait for the next stage
+_ROUGHLY = 5e-4  # of what is missed: a step that gains less can wait for the next stage
 _FEWER, _FEWEST = 0.7, 3  # harmonics, to see what one factor of a product leaves out
 _MANY_FEATURES = 1200
 _HARDLY_ANY = 1.0  # coefficients: a term that determines fewer may be nothing at all

@@ -16,7 +16,8 @@ from vff.inference.learning.records import Form, Model, Optimum, blocked
 from vff.inference.solvers.expansion import Slopes
 
 _MOST, _MOST_WITH_ERROR = 200, 12  # evaluations; of a bound that is known to an error, and costly
-_FIRST_RADIUS, _LARGEST_RADIUS, _SMALLEST_RADIUS = 1.0, 4.0, 1e-9  # log units; the largest, per root of their number
+_LARGEST_RADIUS, _SMALLEST_RADIUS = 4.0, 1e-9  # log units per root of hyperparameters, and log units
+_FIRST_RADIUS = 1.0, 4.0  # log units times the root of hyperparameters, and over it: one of many is soon too far
 _LEAST, _POOR, _GOOD = 0.1, 0.25, 0.75  # what was gained of what was expected
 _AT_ITS_END = 0.9  # of the radius, from where on a step would have gone further
 _NOTHING, _NOTHING_GUESSED = 1e-8, 1e-10  # nats, before the last step; where curvature is guessed it leaves more
@@ -55,13 +56,21 @@ class _Climb(Generic[F]):
         cls, model: Model[F], start: np.ndarray, first: F, free: np.ndarray, curvature: np.ndarray | None
     ) -> "_Climb[F]":
         """At the start."""
-        exact = model.expands(first)
+        exact, root = model.expands(first), float(np.sqrt(max(1, np.count_nonzero(free))))
         if exact:
             slopes = model.slopes(start, first)
         else:
             guess = np.diag(0.5 * model.scales(first)) if curvature is None else curvature
             slopes = Slopes(model.pull_back(start, first.objective_cotangents), -guess)
-        return cls(model, start, first, slopes, _FIRST_RADIUS, exact, np.zeros(free.size, bool))
+        return cls(
+            model,
+            start,
+            first,
+            slopes,
+            min(_FIRST_RADIUS[0] * root, _FIRST_RADIUS[1] / root),
+            exact,
+            np.zeros(free.size, bool),
+        )
 
     @property
     def known(self) -> float:
@@ -127,7 +136,7 @@ def climb(
     ``curvature`` is minus the Hessian as somebody else knows it, for where it is not known exactly.
     """
     now = _Climb.begun(model, start, first, free, curvature)
-    largest = _LARGEST_RADIUS * float(np.sqrt(np.count_nonzero(free)))
+    first_radius, largest = now.radius, _LARGEST_RADIUS * float(np.sqrt(np.count_nonzero(free)))
     most = _MOST if first.error == 0.0 else _MOST_WITH_ERROR
     message, converged = f"more than {most} evaluations", False
     while now.evaluations < most:
@@ -137,7 +146,7 @@ def climb(
         moves = free & ~blocked(model.parameters, now.theta, now.slopes.gradient)
         there, expected = _proposed(now, moves, now.radius)
         length, least = float(np.linalg.norm(there - now.theta)), _nothing(now) if gain is None else gain
-        if expected <= least and (now.radius >= _FIRST_RADIUS or length < _AT_ITS_END * now.radius):
+        if expected <= least and (now.radius >= first_radius or length < _AT_ITS_END * now.radius):
             message, converged = "nothing left to gain", True
             if gain is None or now.exact:
                 _finish(now, there)
