@@ -314,3 +314,14 @@ def test_coverage_of_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     rows = read("few_rows", tmp_path)
     assert {row["hyperparameters"] for row in rows} == {"default", "flat", "maximised"}
     assert all(0.0 <= row["function"] <= 1.0 for row in rows)
+
+
+def test_calibration_of_averages_over_hyperparameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks of truths among weighted draws; so few say no more than that all of it runs."""
+    monkeypatch.syspath_prepend(HOME)
+    monkeypatch.setattr(sys, "argv", ["sbc", "--integrated", "--sets", "8", "--quick", "--out", str(tmp_path)])
+    with threadpool_limits(1):
+        runpy.run_path(str(HOME / "sbc.py"), run_name="__main__")
+    rows = read("sbc_integrated", tmp_path)
+    assert [row["quantity"] for row in rows] == ["variance", "lengthscale", "noise_variance", "f(0.3)", "f(0.85)"]
+    assert all(0.1 < row["mean_rank"] < 0.9 and row["ks_p"] > 1e-4 for row in rows)

@@ -241,7 +241,8 @@ def learnt_sum_from_chunks(_: Path) -> Fitted:
     rows = table()
     X, y = matrix(rows, "x z level"), rows["y"]
     kernel = Matern32(0) + Matern52(1) + Categorical(2)
-    model = GPRegressor(kernel, domain={0: (0.0, 10.0), 1: (0.0, 1.0)}, frequencies=6)
+    how: dict[str, Any] = {"domain": {0: (0.0, 10.0), 1: (0.0, 1.0)}, "frequencies": 6}
+    model = GPRegressor(kernel, **how, hyperparameters="maximise")
     return model.fit(lambda: iter([(X[:111], y[:111]), (X[111:], y[111:])])), asked("x z level")
 
 
@@ -251,7 +252,8 @@ def learnt_from_text(folder: Path) -> Fitted:
     path = folder / "rows.csv"
     columns = matrix(rows, "x z hour y")
     np.savetxt(path, columns, "%.17g", ",", header="x,z,hour,y", comments="")
-    model = GPRegressor(Matern32("x") * Matern32("z") + Matern52("hour"), frequencies=4)
+    kernel = Matern32("x") * Matern32("z") + Matern52("hour")
+    model = GPRegressor(kernel, frequencies=4, hyperparameters="maximise")
     return model.fit(path, "y"), pd.DataFrame(asked("x z hour"), columns=["x", "z", "hour"])
 
 
@@ -269,7 +271,7 @@ def learnt_student_t(_: Path) -> Fitted:
 def learnt_labels(_: Path) -> Fitted:
     rows = table(150)
     labels = np.array(["low", "middle", "high"])[np.digitize(rows["y"], [-0.5, 0.7])]
-    model = GPClassifier(Matern32(0), frequencies=5).fit(matrix(rows, "x"), labels)
+    model = GPClassifier(Matern32(0), frequencies=5, hyperparameters="maximise").fit(matrix(rows, "x"), labels)
     return model, asked("x")
 
 
