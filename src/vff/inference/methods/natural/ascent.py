@@ -101,13 +101,14 @@ def ascend(
     tolerance: float = 1e-6,
     most_steps: int = _MOST_STEPS,
     foretold: float = 0.0,
+    gained: float = 0.0,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Ascent[S, Q]:
     """Climb until a step gains less than ``tolerance`` nats, or no step gains anything.
 
-    Or until gains fall so that the next one should be less than ``foretold`` of that.
+    Or until gains fall, the one before having been ``gained``, so that the next should be less than ``foretold`` of it.
     """
-    here, bounds, visits, rate, gain = first, [first.elbo], 1, 1.0, 0.0
+    here, bounds, visits, rate, gain = first, [first.elbo], 1, 1.0, gained
     for _ in range(most_steps):
         least = max(tolerance, _ROUNDING * abs(here.elbo))
         there, tried, rate, lost = _step(problem, here, rate, least)

@@ -135,10 +135,10 @@ def _of_first_rows(task: FitTask) -> Ascended:
     while True:
         rows = oracle if request == oracle.request else oracle.narrowed(request)
         problem = replace(problem_of(task, rows), intercept_prior=problem.intercept_prior)
-        step = _onto_all_rows(problem, rough)
+        step, gain = _onto_all_rows(problem, rough)
         request = wider(oracle.request, request, step.iterate)
         if request == rows.request:
-            rough = _to_the_top(task, problem, step)
+            rough = _to_the_top(task, problem, step, gain)
             rough = replace(rough, visits=rough.visits + visits)
             request = wider(oracle.request, request, rough.last.iterate)
             if request == rows.request:
@@ -148,10 +148,10 @@ def _of_first_rows(task: FitTask) -> Ascended:
             rough, visits = replace(rough, last=step), visits + 2
 
 
-def _to_the_top(task: FitTask, problem: SiteProblem, step: SiteStep) -> SiteAscent:
+def _to_the_top(task: FitTask, problem: SiteProblem, step: SiteStep, gained: float = 0.0) -> SiteAscent:
     if task.batch is not None and task.batch < problem.oracle.n:
         return _by_batches(problem, step, task.batch, task.progress)
-    return _ascend_and_revive(problem, step, task.progress)
+    return _ascend_and_revive(problem, step, task.progress, gained)
 
 
 def _tolerance(task: FitTask, oracle: RowOracle) -> float:
@@ -161,11 +161,13 @@ def _tolerance(task: FitTask, oracle: RowOracle) -> float:
     return max(_TOLERANCE[0], _TOLERANCE[1] * min(oracle.weight, oracle.n))
 
 
-def _ascend_and_revive(problem: SiteProblem, step: SiteStep, progress: Callable[[str], None]) -> SiteAscent:
+def _ascend_and_revive(
+    problem: SiteProblem, step: SiteStep, progress: Callable[[str], None], gained: float = 0.0
+) -> SiteAscent:
     """To the top; and on from there, as long as a term that was switched off on the way comes back to life."""
     how: dict[str, Any] = {"tolerance": problem.tolerance, "progress": progress}
     how["foretold"] = _FORETOLD if problem.oracle.n >= SEVERAL_ROWS else 0.0
-    ascent = ascend(problem, step, **how)
+    ascent = ascend(problem, step, gained=gained, **how)
     for _ in range(_MOST_REVIVALS if problem.optimise else 0):
         revived = problem.revived(ascent.last)
         if revived is None:
@@ -310,17 +312,19 @@ def _from_prior(problem: SiteProblem, stage: Stage, psi: np.ndarray, other: Site
     return max((step for step in steps if np.isfinite(step.elbo)), key=lambda step: step.elbo, default=other)
 
 
-def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> SiteStep:
-    """The q that some rows taught, asked of all of them, and then the q that their sites make."""
+def _onto_all_rows(problem: SiteProblem, rough: SiteAscent) -> tuple[SiteStep, float]:
+    """The q that some rows taught, asked of all of them; then the q that their sites make, and what it gains."""
     last = rough.last
-    sums = problem.visit(last.iterate, last.psi).sums
+    visit = problem.visit(last.iterate, last.psi)
+    sums = visit.sums
     here = replace(last.iterate, free=last.iterate.model.learnt, rough=True)
     iterate = problem.update(sums, here, 1.0)
     if iterate is None:  # negative sites: begin with those of every row by itself
         sums, _ = problem.first_sums(last.psi, problem.intercept_prior)
         iterate = problem.update(sums, here, 0.0)
     assert iterate is not None  # the first sites are positive
-    return arrive(problem, iterate, last.psi, sums)
+    there = arrive(problem, iterate, last.psi, sums)
+    return there, there.elbo - visit.elbo
 
 
 def _first_stage(task: FitTask, whole: SumModel, power: float) -> Stage:

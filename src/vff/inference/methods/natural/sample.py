@@ -15,7 +15,7 @@ from vff.moments import MomentRequest, TermRequest
 _MANY_ROWS, _SAMPLE = 2**16, 2**15  # more are first learnt from so many of them
 SEVERAL_ROWS, _COARSER = 2**12, 0.75  # more are first learnt with fewer features, if so many are fewer
 _FEATURES_OF_SAMPLE, _LEAST_SHARE, _LEAST_M = 300, 0.05, 8
-_ROOM, _MORE_M, _WIDER = 1.25, 2, 1.6  # of the harmonics that all rows should ask for, and what is tried beyond
+_ROOM, _MORE_M, _WIDER = 1.0, 2, 1.6  # of the harmonics that all rows should ask for, and what is tried beyond
 
 
 def with_room(oracle: RowOracle, stage: Stage, weight: float) -> MomentRequest:
