@@ -160,7 +160,7 @@ def climb(
             now.radius = min(2.0 * now.radius, largest)
         if trial is not None and gained > _LEAST * expected:
             now.move(there, trial, slopes, gained)
-        elif (left := _proposed(now, moves, largest)[1]) < _TOLD_APART * now.known or now.radius < _SMALLEST_RADIUS:
+        elif (left := _proposed(now, moves, largest)[1]) < now.known or now.radius < _SMALLEST_RADIUS:
             message, converged = "rounding hides what is left to gain", left < max(_LITTLE, least, now.known)
             break
     return _recorded(now, free, message, converged=converged), now.closed
