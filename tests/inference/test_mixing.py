@@ -31,7 +31,8 @@ def test_moments_are_those_of_the_draws(pair):
     mean, variance = model.predict_f(NEW)
     drawn, rest = model.posterior_.values(NEW)
     centre, scale = model.target_.mean, model.target_.scale
-    np.testing.assert_allclose(centre + scale * drawn.mean(axis=1), mean, atol=0.4 * np.sqrt(variance.max()))
+    # draws lie about the mean of their setting, so that few of them have that of all
+    np.testing.assert_allclose(centre + scale * drawn.mean(axis=1), mean, atol=0.02 * np.sqrt(variance.max()))
     spread = scale * np.sqrt(drawn.var(axis=1) + rest)
     assert np.mean(np.log(spread / np.sqrt(variance))) == pytest.approx(0.0, abs=0.15)
 

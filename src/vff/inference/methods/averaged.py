@@ -26,8 +26,13 @@ def hyperparameters_of(fit: Fit, model: SumModel, task: FitTask, *, walls: bool 
     return with_priors([*terms, noise], task.priors)
 
 
-def averaged_posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator) -> tuple[Posterior, float]:
-    """Averages over settings of the posterior at each, measured from the average of the constant."""
+def averaged_posterior(
+    model: SumModel, t: np.ndarray, rng: np.random.Generator, *, centred: bool = False
+) -> tuple[Posterior, float]:
+    """Averages over settings of the posterior at each, measured from the average of the constant.
+
+    ``centred``: draws of coefficients have the mean of their setting, which the same few of every fit else miss alike.
+    """
     settings = [model.unpack(theta) for theta in t]
     P, S = model.size, len(t)
     means, moved, covariance = np.zeros((S, P + 1)), np.zeros((S, EACH, P + 1)), np.zeros((P + 1, P + 1))
@@ -39,18 +44,24 @@ def averaged_posterior(model: SumModel, t: np.ndarray, rng: np.random.Generator)
         inverse = 0.5 * (inverse + inverse.T)
         means[number, :P] = transform.transpose(form.mean)
         covariance[:P, :P] += inverse
-        moved[number, :, :P] = rng.standard_normal((EACH, P)) @ covariance_root(inverse).T
+        moved[number, :, :P] = _white(rng, P, centred=centred) @ covariance_root(inverse).T
         known = form.intercept_posterior
         if known is not None:
             along = np.append(-transform.transpose(known.answer), 1.0)  # how they follow the constant, and itself
             covariance += known.variance * np.multiply.outer(along, along)
-            moved[number] += np.multiply.outer(np.sqrt(known.variance) * rng.standard_normal(EACH), along)
+            moved[number] += np.sqrt(known.variance) * _white(rng, 1, centred=centred) * along
             means[number, P] = known.mean
     mean = means.mean(axis=0)
     covariance += (means - mean).T @ (means - mean)
     drawn = CoefficientDraws(mean, covariance / S, (means[:, None] + moved).reshape(-1, P + 1))
     averages = model.averages or [total / model.moments.weight for total in model.moments.features_sums]
     return sampled_posterior(model, settings, drawn, averages)
+
+
+def _white(rng: np.random.Generator, size: int, *, centred: bool) -> np.ndarray:
+    """Standard normal draws at one setting, (EACH, size); those about their mean have variance one again."""
+    found = rng.standard_normal((EACH, size))
+    return np.sqrt(EACH / (EACH - 1.0)) * (found - found.mean(axis=0)) if centred else found
 
 
 def with_shares_of(posterior: Posterior, fit: Fit, model: SumModel, task: FitTask) -> tuple[TermFit, ...]:

@@ -54,7 +54,7 @@ class Integrated(Method):
             found = drawn(model, parameters)
             which = found.resampled()
             t = found.theta[which]
-            posterior, intercept = averaged_posterior(model, t[KEPT], np.random.default_rng(0))
+            posterior, intercept = averaged_posterior(model, t[KEPT], np.random.default_rng(0), centred=True)
         posterior = replace(posterior, mixture=_mixture(task, model, t[KEPT], intercept))
         samples = Samples(
             tuple(parameters), t[None], {"lp": found.objective[None, which]}, np.repeat(KEPT, EACH),

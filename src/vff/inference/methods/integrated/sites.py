@@ -91,7 +91,7 @@ def _averaged(top: Ascended, fit: Fit, parameters: list[Parameter], others: list
         found = drawn(top.model, parameters)
         which = found.resampled()
         t = found.theta[which]
-        posterior, intercept = averaged_posterior(top.model, t[KEPT], np.random.default_rng(0))
+        posterior, intercept = averaged_posterior(top.model, t[KEPT], np.random.default_rng(0), centred=True)
     psi = _psi_draws(last.psi, last.curvature, np.array([own.prior is not None for own in others], dtype=bool))
     samples = Samples(
         (*parameters[:-1], *others), np.concatenate([t[:, :-1], psi], axis=1)[None],
