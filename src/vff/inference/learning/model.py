@@ -38,8 +38,6 @@ from vff.linalg import BlockDiagonal
 from vff.moments import MOST_FEW, ColumnRequest, Harmonics, Moments, NoisySums
 from vff.parameters import PositiveVector
 
-LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
-
 _FEATURES_PER_ROW = 4  # times fewer rows than features, with which a root of their Gram matrix pays
 _EXACT = 1e-9  # of the Gram matrix; sums that were carried to fewer harmonics are off by 1e-12
 
@@ -336,10 +334,8 @@ class SumModel:
     def _at(self, setting: Hyperparameters) -> Iterator[tuple[Term, tuple[ColumnRequest, ...], Values]]:
         return zip(self.terms, self.columns, setting.terms, strict=True)
 
-    @cached_property
-    def varying(self) -> tuple[np.ndarray | None, ...]:
-        """What sum w k(x, x) of every term is made of, ``Term.variance_sums``; None where k(x, x) is constant."""
-        return prior_variance_sums(self)
+    varying = cached_property(prior_variance_sums)
+    """What sum w k(x, x) of every term is made of, ``Term.variance_sums``; None where k(x, x) is constant."""
 
     def prior_traces(self, setting: Hyperparameters) -> list[float]:
         """sum w k(x, x) over all rows, by term."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vff.inference.learning.model import SumModel
 
 NOISE_BOUNDS = (1e-8, 1e4)  # relative to the variance of the targets, which are standardised before they get here
+LEAST_NOISE = 1e-12  # below which sums in float64 do not tell noise from none
 _NEXT_TO_NOTHING = 1e-6  # of the least error bar, squared
 
 

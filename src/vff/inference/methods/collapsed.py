@@ -11,8 +11,9 @@ import numpy as np
 
 from vff.inference.learning.growth import Stage, foreseen, grow, learn
 from vff.inference.learning.harmonics import least_of_few
-from vff.inference.learning.model import LEAST_NOISE, NOISE_BOUNDS, SumModel
+from vff.inference.learning.model import NOISE_BOUNDS, SumModel
 from vff.inference.learning.rows import LearningRows
+from vff.inference.learning.separated import LEAST_NOISE
 from vff.inference.learning.sizes import capped, edf_by_term, shrunk
 from vff.inference.learning.start import Given, Start, highest_standing_out, look, sized_for, within
 from vff.inference.methods.fit import Fit, Milestone, TermShare, record

@@ -35,7 +35,8 @@ INSTEAD = "hyperparameters='maximise'"
 MATTERS = 0.02
 """Of variances; the estimate is of first order, and was seen to be a third to a half of what draws add."""
 _MOST_ROUNDS = 4  # of draws, until these are worth as many as there are settings
-_DF = 5.0  # of the proposal
+_DF = 5.0  # of the proposal, at least
+_HALVINGS = 20
 
 
 class WeightedDraws(NamedTuple):
@@ -102,19 +103,43 @@ def _weighted(theta: np.ndarray, objective: np.ndarray, log_density: np.ndarray)
     if not np.isfinite(objective).any():
         return None
     log_weights = objective - log_density
+    weights = _normalised(log_weights)
+    return WeightedDraws(theta, _tempered(log_weights, weights), objective, _effective(weights))
+
+
+def _normalised(log_weights: np.ndarray) -> np.ndarray:
     weights = np.exp(log_weights - log_weights.max())
-    weights /= weights.sum()
-    # no draw counts more than the square root of their number does (Ionides, 2008): the mean of few is then steadier
-    cut = np.minimum(weights, 1.0 / np.sqrt(len(weights)))
-    return WeightedDraws(theta, cut / cut.sum(), objective, float(1.0 / np.sum(weights**2)))
+    return weights / weights.sum()
+
+
+def _effective(weights: np.ndarray) -> float:
+    """How many draws of equal weight they are worth."""
+    return float(1.0 / np.sum(weights**2))
+
+
+def _tempered(log_weights: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weights to the largest power, at most one, with which they are worth as many draws as there are settings.
+
+    Where hyperparameters are many, a few draws would count for all, and their average is less than that of draws of
+    the Gaussian at the mode, to which the power zero leads.
+    """
+    low, high = 0.0, 1.0
+    if _effective(weights) >= SETTINGS:
+        return weights
+    for _ in range(_HALVINGS):
+        power = 0.5 * (low + high)
+        enough = _effective(_normalised(power * log_weights)) >= SETTINGS
+        low, high = (power, high) if enough else (low, power)
+    return _normalised(low * log_weights)
 
 
 def _student(uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points of a standard Student-t, more even than chance, and their log density but for a constant."""
     uniform = np.clip(uniform, 1e-9, 1.0 - 1e-9)
     d = uniform.shape[1] - 1
-    points = norm.ppf(uniform[:, :d]) / np.sqrt(chi2.ppf(uniform[:, d:], _DF) / _DF)
-    return points, -0.5 * (_DF + d) * np.log1p(np.sum(points**2, axis=1) / _DF)
+    df = max(_DF, d)  # in many dimensions, heavy tails are all that is drawn
+    points = norm.ppf(uniform[:, :d]) / np.sqrt(chi2.ppf(uniform[:, d:], df) / df)
+    return points, -0.5 * (df + d) * np.log1p(np.sum(points**2, axis=1) / df)
 
 
 def _objective(model: Model[Any], theta: np.ndarray) -> float:
