@@ -1,6 +1,7 @@
 """What not knowing the hyperparameters adds to variances, against differences of predictions, and what follows."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -153,7 +154,8 @@ def test_it_is_saved(mixed, tmp_path):
 def test_averaged_covariances_are_those_of_the_draws(kernel):
     """Of f at rows together, and of its slopes, against the moments of the settings that are averaged over."""
     X, y = _table(80, 2)
-    model = GPRegressor(kernel, frequencies=8, hyperparameters="integrate").fit(X, y)
+    with patch("vff.inference.methods.averaged.EACH", 40), patch("vff.inference.methods.integrated.method.EACH", 40):
+        model = GPRegressor(kernel, frequencies=8, hyperparameters="integrate").fit(X, y)
     rows = NEW[:, :2]
     mean, covariance = model.posterior_.joint(rows)
     np.testing.assert_allclose(np.diag(covariance), model.posterior_.marginals(rows)[1], rtol=1e-9)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vff import GPRegressor, Matern32, between, fixed, load
+from vff.inference.methods.integrated import draws
 from vff.priors import LogNormal
 
 PRIORS = {
@@ -64,8 +65,8 @@ def test_draws_are_weighted():
     """Medians and spreads of the logarithms, as chains have them."""
     model = _model(frequencies=30).fit(*_rows())
     chains = _model(frequencies=30, hyperparameters="maximise", inference="mcmc", random_state=0).fit(*_rows())
-    for name, draws in model.samples_.values.items():
-        ours, theirs = np.log(draws).ravel(), np.log(chains.samples_.values[name]).ravel()
+    for name, own in model.samples_.values.items():
+        ours, theirs = np.log(own).ravel(), np.log(chains.samples_.values[name]).ravel()
         assert abs(ours.mean() - theirs.mean()) < 0.35 * theirs.std(), name
         assert ours.std() == pytest.approx(theirs.std(), rel=0.4), name
     assert 6.0 < model.samples_.effective <= 64.0
@@ -136,3 +137,34 @@ def test_what_is_refused():
         GPRegressor(likelihood="poisson", hyperparameters="integrate", covariance="factorised").fit(X, np.abs(y))
     with pytest.raises(ValueError, match="hyperparameters"):
         GPRegressor(hyperparameters="guess").fit(X, y)
+
+
+@pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
+def test_weights_are_tempered_until_enough_draws_count(spread):
+    """Left alone where enough count as they are, in the same order otherwise."""
+    log_weights = spread * np.random.default_rng(0).standard_normal(64)
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    found = draws._tempered(log_weights, weights)
+    count = draws._effective(weights)
+    if count >= draws.SETTINGS:
+        np.testing.assert_array_equal(found, weights)
+    else:
+        assert draws._effective(found) == pytest.approx(draws.SETTINGS, rel=1e-3)
+        np.testing.assert_array_equal(np.argsort(found), np.argsort(weights))
+
+
+def test_many_columns_are_averaged_over_too():
+    rng = np.random.default_rng(0)
+    X = rng.random((100, 20))
+    y = np.sin(6.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(100)
+    model = GPRegressor().fit(X, y)
+    assert model.fit_.method == "integrated"
+    assert len({*model.samples_.values["noise_variance"].ravel()}) > 20
+
+
+def test_nothing_is_averaged_over_where_nothing_is_in_doubt():
+    X = np.random.default_rng(0).random((100, 2))
+    model = GPRegressor().fit(X, np.ones(100))
+    assert model.fit_.method == "collapsed"
+    assert model.fit_.doubt < draws.MATTERS

@@ -126,8 +126,8 @@ class GPRegressor(PriorMixin, RegressionMixin, CollectingModel):
     domain_, frequencies_, edges_ : what was chosen, by column
     engine_, engine_reason_ : how the rows were summed, and why
     samples_ : draws of the hyperparameters, with ``inference="mcmc"`` or where they were integrated; else None
-        ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. ``elbo_`` is
-        NaN then unless noise is Gaussian, and ``kernel_`` has the medians.
+        ``print(samples_)`` is a table; ``samples_.values`` has the draws by name, in the user's units. With
+        ``inference="mcmc"``, ``elbo_`` is NaN unless noise is Gaussian, and ``kernel_`` has the medians.
     interactions_ : what was tried to join the sum, with ``interactions``; else None
         ``print(interactions_)`` is a table; every pair has ``columns``, ``expected`` and ``gain`` in nats, ``joined``,
         and ``why`` it did not.

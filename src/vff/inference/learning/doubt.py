@@ -45,8 +45,8 @@ class _Bordered:
 def doubt(model: SumModel, theta: np.ndarray, closed: LinearGaussian, free: np.ndarray) -> float:
     """The larger of the two: of f over the rows, and of the noise of a new one.
 
-    Where a variance or the noise came to nothing, small changes of its logarithm change nothing, and yet it might have
-    been something: each counts as a degree of freedom.
+    Where a variance came to nothing, small changes of its logarithm change nothing, and yet it might have been
+    something: each counts as a degree of freedom. Where the noise came to nothing, there is no doubt of that kind.
     """
     if not free.any():
         return 0.0
@@ -57,6 +57,8 @@ def doubt(model: SumModel, theta: np.ndarray, closed: LinearGaussian, free: np.n
     squares = float(np.sum(inverse * _squares(model, theta, closed)))
     nothing = free & (theta <= np.array([low for low, _ in model.parameters.log_bounds]))
     edf = max(1.0, float(closed.cotangents.edf))
+    if nothing[-1]:
+        return squares / edf
     return max((squares + np.count_nonzero(nothing)) / edf, float(inverse[-1, -1]))
 
 

@@ -32,6 +32,11 @@ KEPT = np.arange(RESAMPLED // SETTINGS // 2, RESAMPLED, RESAMPLED // SETTINGS)
 """Which of these the posterior averages over."""
 INSTEAD = "hyperparameters='maximise'"
 """Which takes any number of coefficients."""
+ALONE = (
+    "no model beside the mode of the hyperparameters could be evaluated, so that the best ones are taken for known; "
+    "hold what the data do not determine, such as noise_variance=fixed(...)"
+)
+"""A note where they were to be averaged over."""
 MATTERS = 0.02
 """Of variances; the estimate is of first order, and was seen to be a third to a half of what draws add."""
 _MOST_ROUNDS = 4  # of draws, until these are worth as many as there are settings
@@ -49,7 +54,12 @@ class WeightedDraws(NamedTuple):
     objective: np.ndarray
     """Bound and log prior, nats, (S,)."""
     effective: float
-    """How many draws of equal weight they are worth, before large weights were cut."""
+    """How many draws of equal weight they are worth, before their weights were tempered."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is nothing but the mode."""
+        return len(self.theta) == 1
 
     def resampled(self) -> np.ndarray:
         """Which of them are draws of equal weight, each as often as it counts, (RESAMPLED,).

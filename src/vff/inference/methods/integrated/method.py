@@ -11,7 +11,7 @@ from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.collapsed import Collapsed, model_of, not_gaussian, training_rows, with_target
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter
-from vff.inference.methods.integrated.draws import INSTEAD, KEPT, drawn, matters_of, on_doubt
+from vff.inference.methods.integrated.draws import ALONE, INSTEAD, KEPT, drawn, matters_of, on_doubt
 from vff.inference.methods.many import refuse_many
 from vff.inference.methods.task import FitTask, Method, Spec, refuse_scattered
 from vff.inference.posterior.exact import ExactMixture, ExactPosterior
@@ -52,6 +52,8 @@ class Integrated(Method):
         task.progress("draws of the hyperparameters around their mode")
         with threads_for(model.factored):
             found = drawn(model, parameters)
+            if found.alone:
+                return replace(fit, notes=(*fit.notes, ALONE))
             which = found.resampled()
             t = found.theta[which]
             posterior, intercept = averaged_posterior(model, t[KEPT], np.random.default_rng(0), centred=True)

@@ -13,7 +13,16 @@ from vff.inference.methods.averaged import EACH, averaged_posterior, with_shares
 from vff.inference.methods.chains.samples import Samples
 from vff.inference.methods.fit import Fit
 from vff.inference.methods.hyper import Parameter, likelihood_parameters, term_parameters, with_priors
-from vff.inference.methods.integrated.draws import INSTEAD, KEPT, RESAMPLED, drawn, known_of, matters_of, on_doubt
+from vff.inference.methods.integrated.draws import (
+    ALONE,
+    INSTEAD,
+    KEPT,
+    RESAMPLED,
+    drawn,
+    known_of,
+    matters_of,
+    on_doubt,
+)
 from vff.inference.methods.many import refuse_many
 from vff.inference.methods.natural.ascent import arrive, ascend
 from vff.inference.methods.natural.method import Ascended, ascended
@@ -59,6 +68,8 @@ class IntegratedSites(Method):
             return fit
         task.progress("draws of the hyperparameters around their mode")
         settled = _settled(top, parameters)
+        if settled is not top:
+            fit = replace(fit, visits=fit.visits + settled.ascent.visits)
         return _averaged(settled, fit, parameters, _of_likelihood(settled))
 
 
@@ -89,6 +100,8 @@ def _averaged(top: Ascended, fit: Fit, parameters: list[Parameter], others: list
     task, last = top.task, top.ascent.last
     with threads_for(top.model.factored):
         found = drawn(top.model, parameters)
+        if found.alone:
+            return replace(fit, notes=(*fit.notes, ALONE))
         which = found.resampled()
         t = found.theta[which]
         posterior, intercept = averaged_posterior(top.model, t[KEPT], np.random.default_rng(0), centred=True)
