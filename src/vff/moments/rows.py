@@ -227,9 +227,9 @@ class ColumnRows:
 
     def _codes_of(self, letters: Letters) -> np.ndarray | None:
         """Which letter is one at every distinct value, -1 for none, (D,); None unless letters are of single levels."""
-        if not (self.request.domain.discrete and letters.local == 1 and letters.numbers is letters):
+        if not (self.request.domain.discrete and letters.local == 1):
             return None
-        return self.values.astype(np.intp)
+        return codes_of_levels(self.values, letters.size)
 
     def at_values(self, letters: Letters, coefficients: np.ndarray, d: int) -> np.ndarray:
         """Functions of the letters at the distinct values: an axis of coefficients, (size,), becomes one of (D,)."""
