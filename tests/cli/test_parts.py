@@ -113,6 +113,14 @@ def test_progress_in_words():
     assert describe(resumed, bar=False) == "summing 500 of 1,000 rows, 25 rows/s, 20 s left"
 
 
+def test_what_is_done_with_rows_that_were_read(monkeypatch):
+    monkeypatch.setattr(progress, "_LEARNING", -1.0)
+    for then in ("learning from", "answering for"):
+        reporter = Reporter(stream=io.StringIO(), then=then)
+        reporter(Progress("reading", 1000, 1000, 1.0, 10.0, "a.csv"))
+        assert reporter.line().startswith(f"{then} 1,000 rows")
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -74,7 +74,7 @@ def predict(options: Namespace) -> Result:
             raise UsageError(
                 f"--keep was expected to name columns that are not written yet, found {shown(name)}; leave it out"
             )
-    with Reporter(quiet=options.quiet) as reporter:
+    with Reporter(quiet=options.quiet, then="answering for") as reporter:
         source = _opened(model, options, keep, reporter)
         reporter.phase("predicting")
         with table_written(out) as writer:

@@ -20,12 +20,16 @@ _BAR = 24
 
 
 class Reporter:
-    """Takes ``Progress`` records; says nothing in the first two seconds, or when ``quiet``."""
+    """Takes ``Progress`` records; says nothing in the first two seconds, or when ``quiet``.
 
-    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    ``then`` is what is done with rows that were read.
+    """
+
+    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None, then: str = "learning from") -> None:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._quiet = quiet
+        self._then = then
         self._began = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._talk, daemon=True)
@@ -75,7 +79,7 @@ class Reporter:
             return text
         # bytes are read ahead of rows, and what comes after the last row reports nothing
         if now - self._heard > _LEARNING:
-            return f"learning from {latest.rows:,} rows, {duration(now - self._began)} so far"
+            return f"{self._then} {latest.rows:,} rows, {duration(now - self._began)} so far"
         return f"{text}, {duration(now - self._began)} so far"
 
 
