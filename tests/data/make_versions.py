@@ -56,9 +56,9 @@ def iterative() -> GPRegressor:
 
 SUM, PRODUCT = Matern32(0) + Categorical(2), Matern32(0) * Matern32(1)
 MAKERS: dict[str, Callable[[], Any]] = {
-    "collapsed": lambda: GPRegressor(SUM, frequencies=3).fit(*rows()),
+    "collapsed": lambda: GPRegressor(SUM, frequencies=3, hyperparameters="maximise").fit(*rows()),
     "iterative": iterative,
-    "natural": lambda: GPRegressor(SUM, likelihood="poisson", frequencies=3).fit(*counts()),
+    "natural": lambda: GPRegressor(SUM, likelihood="poisson", frequencies=3, hyperparameters="maximise").fit(*counts()),
     "structured": lambda: GPRegressor(PRODUCT, likelihood="poisson", frequencies=2, covariance="kronecker").fit(
         *counts()
     ),

@@ -41,6 +41,7 @@ def crossed(*, iterated: bool = False, written: bool = False):
     with ExitStack() as stack:
         stack.enter_context(patch("vff.moments.gram.SPARSE_FROM", 1))
         stack.enter_context(patch("vff.inference.learning.solver._CROSSING", 1.0))
+        stack.enter_context(patch("vff.inference.learning.solver._ELIMINATION", 1e30))
         if iterated:
             stack.enter_context(patch("vff.inference.solvers.links.LARGEST_FACTORED", 0))
         if not written:

@@ -125,7 +125,7 @@ def test_residuals_are_as_large_as_they_are_said_to_be(seed):
 
 def test_predictions_have_the_error_of_their_own_row():
     frame = rows()
-    model = make().fit(frame, "y")
+    model = make(hyperparameters="maximise").fit(frame, "y")
     small, large = (model.predict(frame.assign(err=err), return_std=True)[1] for err in (0.0, 3.0))
     np.testing.assert_allclose(large**2 - small**2, 9.0, rtol=1e-10)
     np.testing.assert_allclose(small**2, model.predict_f(frame)[1] + model.noise_variance_, rtol=1e-10)

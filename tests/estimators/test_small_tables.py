@@ -67,4 +67,5 @@ def test_rough_and_smooth_terms_of_one_column_stay_below_the_evidence() -> None:
     x, y = np.array([[-9.71e-06], [-3.12e-05]]), np.array([1340596113.1295965, 582716543.689015])
     model = GPRegressor(Matern12(0) + Matern92(0)).fit(x, y)
     exact = ExactGP(model.kernel_, noise_variance=model.noise_variance_, optimizer=None).fit(x, y)
-    assert model.elbo_ <= exact.elbo_ <= model.evidence_upper_bound_
+    rounding = 1e-14 * abs(exact.elbo_)  # so few rows answer with the evidence itself
+    assert model.elbo_ <= exact.elbo_ + rounding <= model.evidence_upper_bound_ + 2.0 * rounding

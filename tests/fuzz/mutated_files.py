@@ -165,7 +165,7 @@ def _models() -> dict[str, Callable[[], Any]]:
     split: dict[str, Any] = {"likelihood": "poisson", "covariance": "two kroneckers", "frequencies": 2}
     return {
         "gaussian": lambda: GPRegressor(one + levels, **few).fit(X, y),
-        "poisson": lambda: GPRegressor(one, likelihood="poisson", **few).fit(X, counts),
+        "poisson": lambda: GPRegressor(one, likelihood="poisson", hyperparameters="maximise", **few).fit(X, counts),
         "poisson sum": lambda: GPRegressor(one + Matern12(1), likelihood="poisson", **few).fit(X, counts),
         "gamma": lambda: GPRegressor(product, likelihood="gamma", **few).fit(X, np.exp(y)),
         "student-t": lambda: GPRegressor(one, likelihood="student-t", **few).fit(X, y),

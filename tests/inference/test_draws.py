@@ -84,7 +84,9 @@ def test_equal_seeds_and_pieces_give_equal_draws(model: GPRegressor) -> None:
 @pytest.mark.filterwarnings("ignore:.*has not seen")
 def test_a_level_never_seen_is_all_rest_but_for_the_constant() -> None:
     X = table(60, 3)[["g"]]
-    model = GPRegressor(Categorical("g")).fit(X, (X.g == "x") + 0.1 * np.random.default_rng(0).standard_normal(60))
+    model = GPRegressor(Categorical("g"), hyperparameters="maximise").fit(
+        X, (X.g == "x") + 0.1 * np.random.default_rng(0).standard_normal(60)
+    )
     new = pd.DataFrame({"g": ["x", "new"]})
     values, rest = model._function_draws(new, 20_000, 0)
     constant = model.target_.scale**2 * model.posterior_.intercept.variance

@@ -107,12 +107,15 @@ def test_what_is_said_of_the_bound_is_said_of_the_evidence():
     assert not any("nats low" in note for note in model.notes_)
 
 
-def test_learning_from_the_bound_is_told():
-    """Rows that are given twice are learnt from their bound, which lies low where there is no noise."""
+def test_rows_given_twice_are_learnt_from_their_evidence():
+    """Their bound would lie low where there is no noise, and a note would say so."""
     X, y = _rows(20)
     kernel, how = Matern52(0) * Matern52(1), {"noise_variance": fixed(1e-8), "domain": (0.0, 1.0)}
     twice = np.append(np.arange(20), 0)
-    assert any("bound" in note for note in GPRegressor(kernel, **how).fit(X[twice], y[twice]).notes_)
+    once, again = GPRegressor(kernel, **how).fit(X, y), GPRegressor(kernel, **how).fit(X[twice], y[twice])
+    assert not any("bound" in note for note in again.notes_)
+    for found, expected in zip(again.kernel_.factors, once.kernel_.factors, strict=True):
+        assert found.lengthscale == pytest.approx(expected.lengthscale, rel=0.05)
 
 
 def test_a_joint_law_has_the_variances_of_its_rows():

@@ -112,7 +112,13 @@ def _simple(term: TermRequest) -> bool:
     basis, domain = term.bases[0], next(iter(term.factors)).domain
     if basis.scattered or basis.numbers is not basis:
         return False
-    return not domain.discrete or (basis.orthogonal and basis.single.local == 1)
+    return basis.orthogonal and basis.single.local == 1 if domain.discrete else _spanned(basis)
+
+
+@lru_cache(maxsize=64)
+def _spanned(basis: Basis) -> bool:
+    """Whether products of features tell the sums over all double letters; of a line, they have no constant."""
+    return bool(np.diff(csr_array(basis.products().map).tocsc().indptr).all())
 
 
 class WrittenStretch(list[ColumnRows]):

@@ -133,14 +133,17 @@ def _tempered(log_weights: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Where hyperparameters are many, a few draws would count for all, and their average is less than that of draws of
     the Gaussian at the mode, to which the power zero leads.
     """
-    low, high = 0.0, 1.0
+    low, high, models = 0.0, 1.0, np.isfinite(log_weights)
     if _effective(weights) >= SETTINGS:
         return weights
+
+    def tempered(power: float) -> np.ndarray:
+        return _normalised(np.where(models, power * np.where(models, log_weights, 0.0), -np.inf))
+
     for _ in range(_HALVINGS):
         power = 0.5 * (low + high)
-        enough = _effective(_normalised(power * log_weights)) >= SETTINGS
-        low, high = (power, high) if enough else (low, power)
-    return _normalised(low * log_weights)
+        low, high = (power, high) if _effective(tempered(power)) >= SETTINGS else (low, power)
+    return tempered(low)
 
 
 def _student(uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
