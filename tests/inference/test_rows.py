@@ -12,6 +12,7 @@ from vff.inference.learning.rows import LearningRows, RowModel
 from vff.inference.learning.solver import processes
 from vff.inference.methods import collapsed
 from vff.inference.posterior.exact import ExactPosterior, TrainingRows
+from vff.moments import FewRows
 
 N = 18
 KERNELS = {
@@ -97,7 +98,7 @@ def test_the_evidence_is_a_gaussian_density(monkeypatch):
     model, theta = _model(monkeypatch, Matern12(0), X[:, :1], y)
     variance, lengthscale, noise = np.exp(theta)
     (domain,) = (own.domain for own in model.model.columns[0])
-    t = domain.to_unit(X[:, 0])
+    t = domain.to_unit(model.rows.x[:, 0])
     covariance = (
         variance * np.exp(-np.abs(np.subtract.outer(t, t)) / lengthscale) + noise * np.eye(N) + model.model.intercept
     )
@@ -144,3 +145,11 @@ def test_missing_values_are_rows_like_others(monkeypatch):
     optimum, form = maximise(model, theta)
     assert optimum.converged
     assert np.isfinite(form.elbo)
+
+
+def test_equal_rows_are_taken_together_in_an_order_of_their_own():
+    x, y = np.array([[2.0, np.nan], [1.0, 0.0], [2.0, np.nan], [2.0, 1.0]]), np.array([0.5, 1.0, 0.5, 0.5])
+    rows = FewRows(x, y, np.array([1.0, 2.0, 3.0, 1.0]), np.zeros(4)).different
+    np.testing.assert_array_equal(rows.w, [2.0, 1.0, 4.0])
+    np.testing.assert_array_equal(rows.y, [1.0, 0.5, 0.5])
+    np.testing.assert_array_equal(rows.x, [[1.0, 0.0], [2.0, 1.0], [2.0, np.nan]])

@@ -128,6 +128,7 @@ def model_of(task: FitTask) -> SumModel:
     how: dict[str, Any] = {"noise_limits": noise, "known": log_priors_of(task, moments.request), "noisy": noisy}
     plain, few = replace(moments, nodes={}), known_rows(task)
     if few is not None:
+        few = few.different  # a row of weight two is two rows, to the last digit
         y, errors = (few.y - task.target.mean) / task.target.scale, few.variances / task.target.scale**2
         how["few"] = LearningRows(few.x, y, few.w, errors)
     return SumModel(task.terms, plain, tails, intercept=REACH**2 if task.centred else None, **how)
