@@ -10,6 +10,8 @@ from vff.inference.learning.rows import RowForm
 from vff.inference.solvers.linear_gaussian import LinearGaussian
 from vff.linalg import NotPositiveDefinite
 
+_OF_ERROR = 0.1  # of that of the bound: a guess of its curvature misjudges what a step would gain
+
 F = TypeVar("F", bound=Form)
 
 
@@ -34,7 +36,7 @@ def maximise(
     if not free.any():
         return Optimum(start, float(first.objective), 0, 1, True, "nothing to learn", curvature), first
     if first.error > 0.0:  # a bound that is only known to an error is not climbed beyond it
-        gain = max(first.error, gain or 0.0)
+        gain = max(_OF_ERROR * first.error, gain or 0.0)
     return climb(model, start, first, free, gain, curvature)
 
 
