@@ -16,7 +16,7 @@ from vff.linalg import threads_for
 from vff.moments import Moments
 
 _ENOUGH = 0.1  # nats that a step must gain: ranks need no more
-_PRECISE = 0.01  # the same, where it is decided whether a term pays
+_PRECISE = 1e-3  # the same, where it is decided whether a term pays
 _SHARES = (0.3, 0.03, 0.003)  # of the noise variance
 
 
