@@ -46,6 +46,7 @@ def write(folder: Path, rows: int, columns: int) -> np.ndarray:
     rng = np.random.default_rng(3)
     both = [inputs(rows, columns, rng) for _ in range(2)]
     centre, spread = both[0].mean(axis=0), both[0].std(axis=0)
+    p = np.empty(0)
     for name, X in zip(("", "_test"), both, strict=True):
         p = 1.0 / (1.0 + np.exp(-effects(X, centre, spread)))
         np.save(folder / f"X{name}.npy", X)
